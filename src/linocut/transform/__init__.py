@@ -1,0 +1,1 @@
+"""Pixels in, pixels out: the paper's transform. Start with reference.py."""

@@ -1,0 +1,33 @@
+"""What every test may ask for: how much to try, and where real data lies."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", help="full counts, as `make test-all` runs them")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--full"):
+        skip = pytest.mark.skip(reason="full counts only: make test-all")
+        for item in items:
+            if "full" in item.keywords:
+                item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def count(request):
+    """count(fast, full): how many cases to try under this command."""
+    return lambda fast, full: full if request.config.getoption("--full") else fast
+
+
+@pytest.fixture(scope="session")
+def data_root():
+    """The folder that holds the real data sets in their official layouts, named by LINOCUT_DATA."""
+    root = os.environ.get("LINOCUT_DATA")
+    if not root or not Path(root).is_dir():
+        pytest.skip("real data sets: set LINOCUT_DATA to the folder that holds them")
+    return Path(root)
