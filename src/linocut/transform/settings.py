@@ -33,7 +33,9 @@ class BlurRule:
         if not sizes or any(isinstance(k, bool) or int(k) != k or k < 1 or k % 2 == 0 for k in sizes):
             raise InputError(f"kernel_sizes must be odd whole numbers of at least 1, got {list(sizes)}")
         if any(a < b for a, b in zip(sizes, sizes[1:], strict=False)):
-            raise InputError(f"kernel_sizes must not increase (weak edges get the most blur), got {list(sizes)}")
+            raise InputError(
+                f"kernel_sizes must not increase (weak edges get the most blur), got {list(sizes)}"
+            )
         if len(thresholds) != len(sizes) - 1:
             raise InputError(
                 f"{len(sizes)} kernel_sizes need {len(sizes) - 1} edge_thresholds between them, got {len(thresholds)}"

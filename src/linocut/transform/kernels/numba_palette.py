@@ -1,0 +1,478 @@
+"""The adaptive codebook for one image, compiled: bins, Lloyd, separation, painting.
+
+Three things make it fast, and none of them changes a bit:
+
+- *Lanes.* 64 pixels at a time meet one colour at a time, with the running best in vector registers. With
+  a = -2c the score |c|² + a·p orders colours as the squared distance does, and all its partial sums are whole
+  numbers below 2^24, so float32 is exact, fused or not.
+- *Slabs.* Clusters in bin order are sorted by the first channel. If no pixel of a block is farther than r from
+  its cluster, a colour whose first channel differs by more than r cannot win, so only a few slabs are searched.
+- *Stillness.* A block whose slab range no moving centre touched keeps its assignment without being looked at;
+  after a few rounds of Lloyd nearly all do.
+
+Arrays of colours are (4, n) float32: -2c for each channel, then |c|². Arrays of pixels are (3, n) float32; an
+absent channel is 0. Lengths are padded to whole blocks.
+"""
+
+import math
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+compiled = numba.njit(nogil=True, cache=True, error_model="numpy")
+
+BLOCK = 64
+LANES = 16
+NOT_SEARCHED = np.float32(1e9)  # above every score
+
+
+@intrinsic
+def search(typingctx, pixels, first_pixel, colors, first_color, end_color, best, owner):
+    """Let colours first_color..end_color-1 compete for one block of pixels; ties stay with the earlier colour.
+
+    `best` and `owner` hold the block's leading score and its index, and are updated.
+    """
+    sig = types.void(pixels, types.intp, colors, types.intp, types.intp, best, owner)
+
+    def codegen(context, builder, signature, args):
+        def array(i):
+            return context.make_array(signature.args[i])(context, builder, args[i])
+
+        intp = context.get_value_type(types.intp)
+        f32, i32 = ir.FloatType(), ir.IntType(32)
+        floats, ints = ir.VectorType(f32, LANES), ir.VectorType(i32, LANES)
+        pix, col, top, own = array(0), array(2), array(5), array(6)
+
+        def row(arr, index):  # pointer to the start of a row of a C-contiguous array
+            stride = cgutils.unpack_tuple(builder, arr.strides)[0]
+            byte = builder.bitcast(arr.data, ir.IntType(8).as_pointer())
+            at = builder.gep(byte, [builder.mul(stride, ir.Constant(intp, index))])
+            return builder.bitcast(at, f32.as_pointer())
+
+        def lanes(pointer, offset, kind):
+            return builder.bitcast(builder.gep(pointer, [offset]), kind.as_pointer())
+
+        def load(pointer):
+            value = builder.load(pointer)
+            value.align = 4
+            return value
+
+        def splat(value, kind):
+            one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(i32, 0))
+            zero = ir.Constant(ir.VectorType(i32, LANES), [0] * LANES)
+            return builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), zero)
+
+        groups = range(0, BLOCK, LANES)
+        offsets = [ir.Constant(intp, g) for g in groups]
+        points = [
+            [load(lanes(row(pix, c), builder.add(args[1], o), floats)) for o in offsets] for c in range(3)
+        ]
+        best_at = [lanes(top.data, o, floats) for o in offsets]
+        owner_at = [lanes(own.data, o, ints) for o in offsets]
+        start_best, start_owner = [load(p) for p in best_at], [load(p) for p in owner_at]
+        tables = [row(col, c) for c in range(4)]
+
+        entry = builder.block
+        loop = builder.append_basic_block("color")
+        done = builder.append_basic_block("done")
+        builder.cbranch(builder.icmp_signed("<", args[3], args[4]), loop, done)
+
+        builder.position_at_end(loop)
+        j = builder.phi(intp)
+        scores = [builder.phi(floats) for _ in groups]
+        owners = [builder.phi(ints) for _ in groups]
+        ax, ay, az, c2 = (splat(builder.load(builder.gep(t, [j])), floats) for t in tables)
+        index = splat(builder.trunc(j, i32), ints)
+        new_scores, new_owners = [], []
+        for g in range(len(offsets)):
+            s = c2
+            for a, p in ((ax, points[0][g]), (ay, points[1][g]), (az, points[2][g])):
+                s = builder.fadd(s, builder.fmul(a, p, flags=("contract",)), flags=("contract",))
+            wins = builder.fcmp_ordered("<", s, scores[g])
+            new_scores.append(builder.select(wins, s, scores[g]))
+            new_owners.append(builder.select(wins, index, owners[g]))
+        following = builder.add(j, ir.Constant(intp, 1))
+        j.add_incoming(args[3], entry)
+        j.add_incoming(following, builder.block)
+        for phi, start, new in zip(
+            scores + owners, start_best + start_owner, new_scores + new_owners, strict=True
+        ):
+            phi.add_incoming(start, entry)
+            phi.add_incoming(new, builder.block)
+        again = builder.block
+        builder.cbranch(builder.icmp_signed("<", following, args[4]), loop, done)
+
+        builder.position_at_end(done)
+        results = []
+        for start, new in zip(start_best + start_owner, new_scores + new_owners, strict=True):
+            result = builder.phi(start.type)
+            result.add_incoming(start, entry)
+            result.add_incoming(new, again)
+            results.append(result)
+        for result, at in zip(results, best_at + owner_at, strict=True):
+            builder.store(result, at).align = 4
+        return context.get_dummy_value()
+
+    return sig, codegen
+
+
+@compiled
+def thumbnail(y, size, small):
+    """Shrink one image (C,H,W) to `small` by exact area weights; axes of at most `size` are kept."""
+    C, H, W = y.shape
+    h, w = small.shape[1:]
+    n = (H if H > size else 1) * (W if W > size else 1)
+    column = np.empty(W, dtype=np.int32)  # at most 2040 H: fits
+    for c in range(C):
+        for i in range(h):
+            column[:] = 0
+            # cell i covers [i H, (i+1) H) where a pixel is h wide; a kept axis has weight 1 on its own pixel
+            first, end = (i * H // h, ((i + 1) * H + h - 1) // h) if H > size else (i, i + 1)
+            for r in range(first, end):
+                weight = np.int32(min((r + 1) * h, (i + 1) * H) - max(r * h, i * H) if H > size else 1)
+                row = y[c, r]
+                for x in range(W):
+                    column[x] += weight * np.int32(row[x])
+            for k in range(w):
+                total = np.int64(0)
+                left, right = (k * W // w, ((k + 1) * W + w - 1) // w) if W > size else (k, k + 1)
+                for x in range(left, right):
+                    weight = min((x + 1) * w, (k + 1) * W) - max(x * w, k * W) if W > size else 1
+                    total += np.int64(weight) * column[x]
+                small[c, i, k] = (2 * total + n) // (2 * n)
+
+
+@compiled
+def sort_by_bin(flat, side, keys):
+    """Fill `keys` with bin * 2^12 + place for each pixel of (C, n), in order: bins first channel major, then places.
+
+    A stable radix sort, six bits at a time. Bins are numbered (b0 * B + b1) * B + b2, B bins a channel.
+    """
+    C, n = flat.shape
+    bins = 2040 // side + 1
+    inverse = np.float32(1) / np.float32(side)
+    other = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        keys[i] = 0
+    for c in range(C):
+        channel = flat[c]
+        for i in range(n):
+            # half an eighth off every boundary, so the rounding of the product cannot matter
+            keys[i] = keys[i] * bins + np.int32((np.float32(channel[i]) + np.float32(0.5)) * inverse)
+    for i in range(n):
+        keys[i] = keys[i] << 12 | i
+    start = np.empty(65, dtype=np.int32)
+    shift = 12
+    while bins**C > 1 << (shift - 12):
+        start[:] = 0
+        for i in range(n):
+            start[(keys[i] >> shift & 63) + 1] += 1
+        for d in range(64):
+            start[d + 1] += start[d]
+        for i in range(n):
+            digit = keys[i] >> shift & 63
+            other[start[digit]] = keys[i]
+            start[digit] += 1
+        keys[:] = other
+        shift += 6
+
+
+@compiled
+def write_color(table, j, color):
+    """Put colour j into a table of -2c and |c|²."""
+    x, y, z = color[0], color[1], color[2]
+    table[0, j], table[1, j], table[2, j], table[3, j] = -2 * x, -2 * y, -2 * z, x * x + y * y + z * z
+
+
+@compiled
+def start_clusters(flat, side, pixels, norm, owner, centers, population, total):
+    """Lay the pixels (C, n) out by bin and give each its own bin's cluster; returns how many clusters there are.
+
+    The last block is filled up with copies of the last pixel, which count for nothing.
+    """
+    C, n = flat.shape
+    keys = np.empty(n, dtype=np.int64)
+    sort_by_bin(flat, side, keys)
+    padded = pixels.shape[1]
+    for c in range(C):
+        channel, laid = flat[c], pixels[c]
+        for i in range(n):
+            laid[i] = channel[keys[i] & 4095]
+        laid[n:] = laid[n - 1]
+    for i in range(padded):
+        norm[i] = np.int32(pixels[0, i] ** 2 + pixels[1, i] ** 2 + pixels[2, i] ** 2)
+    K, last = -1, np.int64(-1)
+    for i in range(n):
+        if keys[i] >> 12 != last:
+            last = keys[i] >> 12
+            K += 1
+            population[K] = 0
+            for c in range(3):
+                total[K, c] = 0
+                centers[K, c] = np.int32(pixels[c, i]) // side * side + side // 2 if c < C else 0
+        owner[i] = K
+        population[K] += 1
+        for c in range(3):
+            total[K, c] += np.int32(pixels[c, i])
+    owner[n:] = K
+    return K + 1
+
+
+@compiled
+def search_slabs(pixels, start, table, slabs, slab_low, slab_high, low, high, best, winner):
+    """Search, for one block, the slabs that reach into low..high, in index order."""
+    best[:] = NOT_SEARCHED
+    first = 0
+    for s in range(len(slab_low)):
+        if slab_low[s] > high or slab_high[s] < low:
+            if first < slabs[s]:
+                search(pixels, start, table, first, slabs[s], best, winner)
+            first = slabs[s + 1]
+    if first < slabs[-1]:
+        search(pixels, start, table, first, slabs[-1], best, winner)
+
+
+@compiled
+def hand_over(pixels, first, end, owner, winner, population, total, touched):
+    """Give pixels first..end-1 to their winners and keep the books of the clusters concerned."""
+    for i in range(first, end):
+        old, new = owner[i], winner[i - first]
+        if old != new:
+            owner[i] = new
+            touched[old] = touched[new] = True
+            population[old] -= 1
+            population[new] += 1
+            for c in range(3):
+                value = np.int32(pixels[c, i])
+                total[old, c] -= value
+                total[new, c] += value
+
+
+@compiled
+def average(centers, population, total, touched, table, moves):
+    """Move the touched centres to their means; returns how many moved, noted in `moves`.
+
+    A move is the first channel before and after, and a whole number not below the distance moved.
+    """
+    count = 0
+    for j in range(len(touched)):
+        if touched[j] and population[j] > 0:
+            before, length = centers[j, 0], np.int32(0)
+            for c in range(3):
+                mean = (2 * total[j, c] + population[j]) // (2 * population[j])
+                length += (mean - centers[j, c]) ** 2
+                centers[j, c] = mean
+            if length > 0:
+                write_color(table, j, centers[j])
+                moves[0, count], moves[1, count] = before, centers[j, 0]
+                moves[2, count] = np.int32(math.ceil(math.sqrt(length)))
+                count += 1
+        touched[j] = False
+    return count
+
+
+@compiled
+def lloyd(flat, side, steps, centers, population):
+    """Cluster the pixels (C, n) of a thumbnail; fills centres (n, 3) and populations, returns how many clusters."""
+    n = flat.shape[1]
+    blocks = (n + BLOCK - 1) // BLOCK
+    pixels = np.zeros((3, blocks * BLOCK), dtype=np.float32)
+    norm = np.empty(blocks * BLOCK, dtype=np.int32)
+    owner = np.empty(blocks * BLOCK, dtype=np.int32)
+    total = np.empty((n, 3), dtype=np.int32)
+    K = start_clusters(flat, side, pixels, norm, owner, centers, population, total)
+    table = np.empty((4, K), dtype=np.float32)
+    slabs, count = np.empty(K + 1, dtype=np.int32), 0
+    for j in range(K):
+        write_color(table, j, centers[j])
+        if j == 0 or centers[j, 0] != centers[j - 1, 0]:
+            slabs[count] = j
+            count += 1
+    slabs[count] = K
+    slabs = slabs[: count + 1]
+    slab_low, slab_high = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
+    # Of each block: its first-channel range, and how far its farthest pixel is from its cluster, at most.
+    lowest, highest = np.empty(blocks, dtype=np.int32), np.empty(blocks, dtype=np.int32)
+    reach = np.full(blocks, side, dtype=np.int32)  # half a cube's diagonal is less than its side
+    for b in range(blocks):
+        low, high = np.int32(2040), np.int32(0)
+        for i in range(b * BLOCK, (b + 1) * BLOCK):
+            value = np.int32(pixels[0, i])
+            low, high = min(low, value), max(high, value)
+        lowest[b], highest[b] = low, high
+    best, winner = np.empty(BLOCK, dtype=np.float32), np.empty(BLOCK, dtype=np.int32)
+    moves = np.zeros((3, K), dtype=np.int32)
+    before, after, length = moves[0], moves[1], moves[2]
+    touched = np.ones(K, dtype=np.bool_)
+    num_moves = 0
+    for step in range(max(steps, 1)):
+        for s in range(count):
+            low, high = np.int32(2040), np.int32(0)
+            for j in range(slabs[s], slabs[s + 1]):
+                low, high = min(low, centers[j, 0]), max(high, centers[j, 0])
+            slab_low[s], slab_high[s] = low, high
+        for b in range(blocks):
+            start = b * BLOCK
+            low, high, farther = lowest[b] - reach[b], highest[b] + reach[b], np.int32(0)
+            for m in range(num_moves):
+                was_in = (before[m] >= low) & (before[m] <= high)
+                is_in = (after[m] >= low) & (after[m] <= high)
+                farther = max(farther, length[m] if was_in | is_in else np.int32(0))
+            # In the first round every pixel is in its own bin. Only the face that two bins share is a tie, which
+            # goes to the lower index; those blocks are searched.
+            if farther == 0 and (step > 0 or not on_face(pixels, start, side)):
+                continue
+            search_slabs(
+                pixels, start, table, slabs, slab_low, slab_high, low - farther, high + farther, best, winner
+            )
+            worst, changed = np.int32(0), np.int32(0)
+            for i in range(BLOCK):
+                worst = max(worst, np.int32(best[i]) + norm[start + i])
+                changed |= winner[i] ^ owner[start + i]
+            reach[b] = np.int32(math.ceil(math.sqrt(worst)))
+            if changed:
+                hand_over(pixels, start, min(start + BLOCK, n), owner, winner, population, total, touched)
+        if steps == 0:
+            break
+        num_moves = average(centers, population, total, touched, table, moves)
+        if num_moves == 0:
+            break
+    return K
+
+
+@compiled
+def on_face(pixels, start, side):
+    """Whether any pixel of a block lies on the lower face of its bin."""
+    for c in range(3):
+        for i in range(start, start + BLOCK):
+            if np.int32(pixels[c, i]) % side == 0:
+                return True
+    return False
+
+
+@compiled
+def order_of_acceptance(population, n, by_population):
+    """Indices of the clusters that are not empty, most populous first (stable), or as they stand."""
+    order = np.empty(len(population), dtype=np.int32)
+    place = np.zeros(n + 1, dtype=np.int32)
+    for size in population:
+        place[size if by_population else min(size, 1)] += 1
+    at = 0
+    for size in range(n, 0, -1):
+        place[size], at = at, at + place[size]
+    for j in range(len(population)):
+        if population[j] > 0:
+            size = population[j] if by_population else 1
+            order[place[size]] = j
+            place[size] += 1
+    return order[:at]
+
+
+@compiled
+def separate(centers, order, separation, at_least_two, kept):
+    """Greedily accept clusters at least `separation` apart into `kept`; returns how many."""
+    K, limit = len(order), separation * separation
+    color = np.empty((3, K), dtype=np.int32)
+    for i in range(K):
+        for c in range(3):
+            color[c, i] = centers[order[i], c]
+    distance = np.empty(K, dtype=np.int32)
+    rejected = np.zeros(K, dtype=np.bool_)
+    if at_least_two and K > 1:
+        best, pair, any_partner = np.int32(-1), (np.int32(0), np.int32(0)), False
+        for i in range(K):
+            distances_to(color, i, distance)
+            rejected[i] = True
+            for j in range(K):
+                if j != i:
+                    rejected[i] &= distance[j] < limit
+                    ends = min(order[i], order[j]), max(order[i], order[j])
+                    if distance[j] > best or (distance[j] == best and ends < pair):
+                        best, pair = distance[j], ends
+            any_partner |= not rejected[i]
+        if not any_partner:
+            kept[0], kept[1] = pair
+            return 2
+    count = 0
+    for i in range(K):
+        if not rejected[i]:
+            kept[count] = order[i]
+            count += 1
+            distances_to(color, i, distance)
+            for j in range(K):
+                rejected[j] |= distance[j] < limit
+    return count
+
+
+@compiled
+def distances_to(color, i, distance):
+    """Squared distances of all colours (3, K) to colour i."""
+    x, y, z = color[0], color[1], color[2]
+    for j in range(len(distance)):
+        distance[j] = (x[j] - x[i]) ** 2 + (y[j] - y[i]) ** 2 + (z[j] - z[i]) ** 2
+
+
+@compiled
+def find_palettes(
+    y, first, end, size, side, steps, separation, by_population, at_least_two, palette, population, num
+):
+    """Fill palettes (B,K,C), populations (B,K) and numbers of colours (B,) for images first..end-1."""
+    _, C, H, W = y.shape
+    h, w = min(H, size), min(W, size)
+    n = h * w
+    small = np.empty((C, h, w), dtype=np.int16)
+    centers = np.empty((n, 3), dtype=np.int32)
+    counts = np.empty(n, dtype=np.int32)
+    kept = np.empty(n, dtype=np.int32)
+    for b in range(first, end):
+        if n < H * W:
+            thumbnail(y[b], size, small)
+        else:
+            small = y[b]
+        K = lloyd(small.reshape(C, n), side, steps, centers, counts)
+        order = order_of_acceptance(counts[:K], n, by_population)
+        num[b] = separate(centers, order, separation, at_least_two, kept)
+        for k in range(num[b]):
+            population[b, k] = counts[kept[k]]
+            for c in range(C):
+                palette[b, k, c] = centers[kept[k], c]
+
+
+@compiled
+def paint_chunk(y, first, end, colors, unit, pixels, best, winner, out):
+    """Give pixels first..end-1 of one image (C, H*W) the nearest colour of the table, as unit floats."""
+    C = len(y)
+    for start in range(first, end, BLOCK):
+        count = min(BLOCK, end - start)
+        for c in range(C):
+            for i in range(count):
+                pixels[c, i] = y[c, start + i]
+        best[:] = NOT_SEARCHED
+        search(pixels, 0, colors, 0, colors.shape[1], best, winner)
+        for c in range(C):
+            for i in range(count):
+                out[c, start + i] = unit[c, winner[i]]
+
+
+@compiled
+def paint_chunks(y, palette, num_colors, size, first, end, out):
+    """Paint chunks first..end-1 of images (B, C, H*W), each chunk `size` pixels, counted through all images."""
+    _, C, n = y.shape
+    per_image = (n + size - 1) // size
+    pixels = np.zeros((3, BLOCK), dtype=np.float32)
+    best, winner = np.empty(BLOCK, dtype=np.float32), np.zeros(BLOCK, dtype=np.int32)
+    for chunk in range(first, end):
+        b, start = chunk // per_image, chunk % per_image * size
+        num = num_colors[b]
+        table, unit = np.zeros((4, num), dtype=np.float32), np.empty((C, num), dtype=np.float32)
+        for k in range(num):
+            for c in range(C):
+                value = np.float32(palette[b, k, c])
+                table[c, k] = -2 * value
+                table[3, k] += value * value
+                unit[c, k] = value / np.float32(2040)
+        paint_chunk(y[b], start, min(start + size, n), table, unit, pixels, best, winner, out[b])
