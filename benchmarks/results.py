@@ -23,9 +23,7 @@ def commit() -> str:
     """The commit measured, with a + where the tree had changes."""
     here = Path(__file__).parent
     try:
-        name = subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True
-        )
+        name = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True)
         dirty = subprocess.run(
             ["git", "status", "--porcelain", "--untracked-files=no"], cwd=here, capture_output=True, text=True
         )

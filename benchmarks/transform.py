@@ -14,10 +14,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import cv2
 import numpy as np
 import torch
-from results import write_result
-
 from linocut.transform.modules import EssentialFeatures
 from linocut.transform.presets import PRESETS
+
+from results import write_result
 
 CASES = {"28x28x1": "mnist", "32x32x3": "cifar-10", "224x224x3": "imagenette"}
 
@@ -64,9 +64,7 @@ def photograph_patches(side: int, channels: int, count: int) -> np.ndarray:
         photo = load_sample_images().images[int(generator.integers(2))]
         cut = int(generator.integers(max(side, 64), min(photo.shape[:2])))
         top, left = (int(generator.integers(0, s - cut + 1)) for s in photo.shape[:2])
-        patch = cv2.resize(
-            photo[top : top + cut, left : left + cut], (side, side), interpolation=cv2.INTER_AREA
-        )
+        patch = cv2.resize(photo[top : top + cut, left : left + cut], (side, side), interpolation=cv2.INTER_AREA)
         patches.append(patch if channels == 3 else patch.mean(axis=2, keepdims=True).astype(np.uint8))
     return np.stack(patches)
 

@@ -4,6 +4,7 @@ A researcher speaks in levels (0..255), thresholds and factors; everything below
 speaks in integer eighths of a level (0..2040). These records are where the one becomes the other.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,17 +33,15 @@ class BlurRule:
         sizes, thresholds = tuple(kernel_sizes), tuple(float(t) for t in edge_thresholds)
         if not sizes or any(isinstance(k, bool) or int(k) != k or k < 1 or k % 2 == 0 for k in sizes):
             raise InputError(f"kernel_sizes must be odd whole numbers of at least 1, got {list(sizes)}")
-        if any(a < b for a, b in zip(sizes, sizes[1:], strict=False)):
-            raise InputError(
-                f"kernel_sizes must not increase (weak edges get the most blur), got {list(sizes)}"
-            )
+        if any(a < b for a, b in itertools.pairwise(sizes)):
+            raise InputError(f"kernel_sizes must not increase (weak edges get the most blur), got {list(sizes)}")
         if len(thresholds) != len(sizes) - 1:
             raise InputError(
                 f"{len(sizes)} kernel_sizes need {len(sizes) - 1} edge_thresholds between them, got {len(thresholds)}"
             )
         if not all(math.isfinite(t) and t >= 0 for t in thresholds):
             raise InputError(f"edge_thresholds must be finite and not negative, got {list(thresholds)}")
-        if any(a >= b for a, b in zip(thresholds, thresholds[1:], strict=False)):
+        if any(a >= b for a, b in itertools.pairwise(thresholds)):
             raise InputError(f"edge_thresholds must increase strictly, got {list(thresholds)}")
         limits = (min(math.floor(1280 * t * t), LARGEST_SQUARED_GRADIENT) for t in thresholds)
         return cls(kernel_sizes=tuple(int(k) for k in sizes), limits=tuple(limits))

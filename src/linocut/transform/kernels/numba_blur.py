@@ -116,9 +116,7 @@ def transpose_plane(grad, level, sizes, taps, shifts, out):
     H, W = grad.shape
     pad = max(sizes[0] // 2, 1)
     step = W + 2 * pad
-    wide = np.zeros(
-        (H + 4 * pad, step), dtype=np.float32
-    )  # twice the padding below and above, to filter whole rows
+    wide = np.zeros((H + 4 * pad, step), dtype=np.float32)  # twice the padding below and above, to filter whole rows
     spread, down, both = (
         wide.reshape(-1),
         np.zeros(wide.size, dtype=np.float32),

@@ -66,9 +66,7 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
     palette = torch.zeros(B, K, C, dtype=torch.int16)
     population = torch.zeros(B, K, dtype=torch.int32)
     num_colors = torch.zeros(B, dtype=torch.int32)
-    y_B, palette_B, population_B, num_B = (
-        t.numpy() for t in (y.contiguous(), palette, population, num_colors)
-    )
+    y_B, palette_B, population_B, num_B = (t.numpy() for t in (y.contiguous(), palette, population, num_colors))
     settings = (
         rule.thumbnail_size,
         8 * rule.bin_levels,

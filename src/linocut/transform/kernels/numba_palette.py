@@ -68,9 +68,7 @@ def search(typingctx, pixels, first_pixel, colors, first_color, end_color, best,
 
         groups = range(0, BLOCK, LANES)
         offsets = [ir.Constant(intp, g) for g in groups]
-        points = [
-            [load(lanes(row(pix, c), builder.add(args[1], o), floats)) for o in offsets] for c in range(3)
-        ]
+        points = [[load(lanes(row(pix, c), builder.add(args[1], o), floats)) for o in offsets] for c in range(3)]
         best_at = [lanes(top.data, o, floats) for o in offsets]
         owner_at = [lanes(own.data, o, ints) for o in offsets]
         start_best, start_owner = [load(p) for p in best_at], [load(p) for p in owner_at]
@@ -98,9 +96,7 @@ def search(typingctx, pixels, first_pixel, colors, first_color, end_color, best,
         following = builder.add(j, ir.Constant(intp, 1))
         j.add_incoming(args[3], entry)
         j.add_incoming(following, builder.block)
-        for phi, start, new in zip(
-            scores + owners, start_best + start_owner, new_scores + new_owners, strict=True
-        ):
+        for phi, start, new in zip(scores + owners, start_best + start_owner, new_scores + new_owners, strict=True):
             phi.add_incoming(start, entry)
             phi.add_incoming(new, builder.block)
         again = builder.block
@@ -326,9 +322,7 @@ def lloyd(flat, side, steps, centers, population):
             # goes to the lower index; those blocks are searched.
             if farther == 0 and (step > 0 or not on_face(pixels, start, side)):
                 continue
-            search_slabs(
-                pixels, start, table, slabs, slab_low, slab_high, low - farther, high + farther, best, winner
-            )
+            search_slabs(pixels, start, table, slabs, slab_low, slab_high, low - farther, high + farther, best, winner)
             worst, changed = np.int32(0), np.int32(0)
             for i in range(BLOCK):
                 worst = max(worst, np.int32(best[i]) + norm[start + i])
@@ -417,9 +411,7 @@ def distances_to(color, i, distance):
 
 
 @compiled
-def find_palettes(
-    y, first, end, size, side, steps, separation, by_population, at_least_two, palette, population, num
-):
+def find_palettes(y, first, end, size, side, steps, separation, by_population, at_least_two, palette, population, num):
     """Fill palettes (B,K,C), populations (B,K) and numbers of colours (B,) for images first..end-1."""
     _, C, H, W = y.shape
     h, w = min(H, size), min(W, size)
