@@ -1,0 +1,71 @@
+"""Backend `reference`: reference.py over a batch, one image after the other."""
+
+import numpy as np
+import torch
+
+from linocut.transform import reference
+from linocut.transform.settings import BlurRule, PaletteRule
+
+
+def blur(x: torch.Tensor, rule: BlurRule) -> tuple[torch.Tensor, torch.Tensor]:
+    """Eighths int16 and kernel choice uint8, both (B,C,H,W)."""
+    y = np.empty(x.shape, dtype=np.int16)
+    level = np.empty(x.shape, dtype=np.uint8)
+    for i, image in enumerate(_array(x)):
+        y[i], level[i] = reference.adaptive_blur(reference.enter(image), rule)
+    return _tensor(y, x), _tensor(level, x)
+
+
+def blur_transpose(grad: torch.Tensor, level: torch.Tensor, rule: BlurRule) -> torch.Tensor:
+    """The gradient at the blur's input, (B,C,H,W) float32, summed in float64."""
+    back = np.zeros(grad.shape)
+    grads, levels = _array(grad).astype(np.float64), _array(level)
+    for i, size in enumerate(rule.kernel_sizes):
+        weights, s = reference.gaussian_weights(size)
+        share = np.where(levels == i, grads, 0.0)
+        for axis in (2, 3):
+            share = _scatter(share, np.array(weights) / 2.0**s, axis)
+        back += share
+    return _tensor(back.astype(np.float32), grad)
+
+
+def _scatter(values: np.ndarray, weights: np.ndarray, axis: int) -> np.ndarray:
+    """Every value handed back to the positions it was gathered from, along one axis."""
+    values = np.moveaxis(values, axis, 0)
+    back = np.zeros(values.shape)
+    source = reference.reflect(len(values), len(weights) // 2)
+    for i, weight in enumerate(weights):
+        np.add.at(back, source[i : i + len(values)], weight * values)
+    return np.moveaxis(back, 0, axis)
+
+
+def find_palette(y: torch.Tensor, rule: PaletteRule) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Colours int16 (B,K,C), populations int32 (B,K) and how many rows are used, int32 (B,)."""
+    B, C, H, W = y.shape
+    K = rule.most_colors(C, H, W)
+    colors = np.zeros((B, K, C), dtype=np.int16)
+    population = np.zeros((B, K), dtype=np.int32)
+    num_colors = np.zeros(B, dtype=np.int32)
+    for i, image in enumerate(_array(y)):
+        palette = reference.find_palette(image.astype(np.int64), rule)
+        n = num_colors[i] = len(palette.colors)
+        colors[i, :n], population[i, :n] = palette.colors, palette.population
+    return _tensor(colors, y), _tensor(population, y), _tensor(num_colors, y)
+
+
+def paint(y: torch.Tensor, palette: torch.Tensor, num_colors: torch.Tensor) -> torch.Tensor:
+    """Unit floats (B,C,H,W): every pixel its nearest colour, ties to the earlier one."""
+    out = np.empty(y.shape, dtype=np.float32)
+    colors, sizes = _array(palette).astype(np.int64), _array(num_colors)
+    for i, image in enumerate(_array(y)):
+        painted, _ = reference.paint(image.astype(np.int64), colors[i, : sizes[i]])
+        out[i] = reference.leave(painted)
+    return _tensor(out, y)
+
+
+def _array(tensor: torch.Tensor) -> np.ndarray:
+    return tensor.detach().cpu().numpy()
+
+
+def _tensor(array: np.ndarray, like: torch.Tensor) -> torch.Tensor:
+    return torch.from_numpy(array).to(like.device)

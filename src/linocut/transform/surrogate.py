@@ -1,0 +1,66 @@
+"""What goes backward through the transform: its true gradient is zero almost everywhere (Paper: BPDA).
+
+bpda      the identity through the codebook, the roundings and the clamp; the blur's exact transpose
+identity  the identity through everything
+soft      the Jacobian of the softmax-weighted palette at the blurred pixel, then the blur's transpose
+none      zero, as it truly is: only to show what gradient masking looks like
+"""
+
+import math
+
+import torch
+
+from linocut.errors import InputError
+from linocut.transform.kernels.torch_nearest import strip_elements
+from linocut.transform.settings import EIGHTHS_PER_LEVEL, FULL_SCALE
+
+SURROGATES = ("bpda", "identity", "soft", "none")
+
+
+def check_surrogate(name: str, softness: float) -> None:
+    """Raise unless the name is a surrogate's and the softness a positive number."""
+    if name not in SURROGATES:
+        raise InputError(f"surrogate must be one of {', '.join(SURROGATES)}, got {name!r}")
+    if not (math.isfinite(softness) and softness > 0):
+        raise InputError(f"softness is a rate per level and must be finite and above 0, got {softness!r}")
+
+
+def through_soft_codebook(
+    grad: torch.Tensor, y: torch.Tensor, palette: torch.Tensor, num_colors: torch.Tensor, softness: float
+) -> torch.Tensor:
+    """(B,C,H,W): the gradient at the blurred pixels y, had each become the weighted mean of the palette.
+
+    Weights are the softmax of -softness times the L-infinity distance in levels (Paper: Alternative adaptive
+    attacks, after Chen et al.). Where several channels hold the largest difference they share its slope.
+    """
+    grads, pixels = grad.flatten(2), y.flatten(2)
+    back = torch.empty_like(grads)
+    K = palette.shape[1] if y.device.type != "cpu" or not len(y) else int(num_colors.max())
+    colors = palette[:, :K].to(torch.float32)
+    missing = torch.arange(K, device=y.device) >= num_colors[:, None]
+    step = max(1, strip_elements(y.device) // max(1, K * y.shape[1]))
+    for b in range(len(y)) if pixels.shape[2] > step else [slice(None)]:
+        images = slice(b, b + 1) if isinstance(b, int) else b
+        for i in range(0, pixels.shape[2], step):
+            n = slice(i, i + step)
+            back[images, :, n] = _soft_strip(
+                grads[images, :, n], pixels[images, :, n], colors[images], missing[images], softness
+            )
+    return back.view(grad.shape)
+
+
+def _soft_strip(
+    grad: torch.Tensor, pixels: torch.Tensor, colors: torch.Tensor, missing: torch.Tensor, softness: float
+) -> torch.Tensor:
+    """(b,C,n) from gradients and eighths (b,C,n), colours in eighths (b,K,C), and which are missing (b,K)."""
+    gap = pixels.to(torch.float32)[:, None] - colors[:, :, :, None]  # (b,K,C,n)
+    size = gap.abs()
+    largest = size.amax(2)
+    score = (-softness / EIGHTHS_PER_LEVEL) * largest
+    weight = score.masked_fill_(missing[:, :, None], -math.inf).softmax(1)  # (b,K,n)
+    # d mean / d pixel = sum_k weight_k (color_k - mean) slope_k, with slope_k that of the score; so:
+    pull = (grad[:, None] * (colors / FULL_SCALE)[:, :, :, None]).sum(2)  # (b,K,n)
+    pull = weight * (pull - (weight * pull).sum(1, keepdim=True))
+    holds = size == largest[:, :, None]
+    slope = gap.sign_() * holds / holds.sum(2, keepdim=True)
+    return -softness * (FULL_SCALE / EIGHTHS_PER_LEVEL) * (pull[:, :, None] * slope).sum(1)
