@@ -58,7 +58,7 @@ def edge_strength(x):
 
 
 def choose_kernel(strength, rule: BlurRule):
-    """How many thresholds each pixel exceeds, strictly: 0 is the largest kernel (Paper: Adaptive Kernel Thresholding)."""
+    """How many thresholds each pixel exceeds, strictly; 0 is the largest kernel (Paper: Kernel Thresholding)."""
     level = np.zeros(strength.shape, dtype=np.uint8)
     for limit in rule.limits:
         level += strength > limit

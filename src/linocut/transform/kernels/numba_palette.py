@@ -185,7 +185,7 @@ def write_color(table, j, color):
 
 
 @compiled
-def start_clusters(flat, side, pixels, norm, owner, centers, population, total):
+def start_clusters(flat, side, pixels, owner, centers, population, total):
     """Lay the pixels (C, n) out by bin and give each its own bin's cluster; returns how many clusters there are.
 
     The last block is filled up with copies of the last pixel, which count for nothing.
@@ -193,29 +193,45 @@ def start_clusters(flat, side, pixels, norm, owner, centers, population, total):
     C, n = flat.shape
     keys = np.empty(n, dtype=np.int64)
     sort_by_bin(flat, side, keys)
-    padded = pixels.shape[1]
     for c in range(C):
         channel, laid = flat[c], pixels[c]
         for i in range(n):
             laid[i] = channel[keys[i] & 4095]
         laid[n:] = laid[n - 1]
-    for i in range(padded):
-        norm[i] = np.int32(pixels[0, i] ** 2 + pixels[1, i] ** 2 + pixels[2, i] ** 2)
-    K, last = -1, np.int64(-1)
-    for i in range(n):
-        if keys[i] >> 12 != last:
-            last = keys[i] >> 12
-            K += 1
-            population[K] = 0
+    K, first = 0, 0
+    for i in range(1, n + 1):
+        if i == n or keys[i] >> 12 != keys[first] >> 12:
+            population[K] = i - first
+            owner[first:i] = K
             for c in range(3):
-                total[K, c] = 0
-                centers[K, c] = np.int32(pixels[c, i]) // side * side + side // 2 if c < C else 0
-        owner[i] = K
-        population[K] += 1
+                run, sum_ = pixels[c, first:i], np.float32(0)  # exact: below 2^24
+                for value in run:
+                    sum_ += value
+                total[K, c] = np.int32(sum_)
+                centers[K, c] = np.int32(run[0]) // side * side + side // 2 if c < C else 0
+            K, first = K + 1, i
+    owner[n:] = K - 1
+    return K
+
+
+@compiled
+def survey(pixels, side, norm, lowest, highest, on_face):
+    """Of each pixel its squared length; of each block its smallest box, and whether a pixel lies on a bin's lower face."""
+    inverse = np.float32(1) / np.float32(side)
+    for b in range(len(on_face)):
+        x, y, z = pixels[0, b * BLOCK :], pixels[1, b * BLOCK :], pixels[2, b * BLOCK :]
+        squares = norm[b * BLOCK : (b + 1) * BLOCK]
+        for i in range(BLOCK):
+            squares[i] = np.int32(x[i] * x[i] + y[i] * y[i] + z[i] * z[i])
+        faces = np.int32(0)
         for c in range(3):
-            total[K, c] += np.int32(pixels[c, i])
-    owner[n:] = K
-    return K + 1
+            channel, low, high = pixels[c, b * BLOCK : (b + 1) * BLOCK], np.int32(2040), np.int32(0)
+            for i in range(BLOCK):
+                value = np.int32(channel[i])
+                low, high = min(low, value), max(high, value)
+                faces |= np.int32(value == side * np.int32((channel[i] + np.float32(0.5)) * inverse))
+            lowest[b, c], highest[b, c] = low, high
+        on_face[b] = faces != 0
 
 
 @compiled
@@ -249,26 +265,41 @@ def hand_over(pixels, first, end, owner, winner, population, total, touched):
 
 
 @compiled
-def average(centers, population, total, touched, table, moves):
-    """Move the touched centres to their means; returns how many moved, noted in `moves`.
+def average(centers, population, total, touched, table, before, after, length):
+    """Move the touched centres to their means; returns how many moved.
 
-    A move is the first channel before and after, and a whole number not below the distance moved.
+    Of each move: the centre before and after, and a whole number not below the distance.
     """
     count = 0
     for j in range(len(touched)):
         if touched[j] and population[j] > 0:
-            before, length = centers[j, 0], np.int32(0)
+            squared = np.int32(0)
             for c in range(3):
-                mean = (2 * total[j, c] + population[j]) // (2 * population[j])
-                length += (mean - centers[j, c]) ** 2
+                # whole numbers below 2^25 divide in float64 without reaching the next whole number
+                mean = np.int32(np.float64(2 * total[j, c] + population[j]) / np.float64(2 * population[j]))
+                squared += (mean - centers[j, c]) ** 2
+                before[c, count], after[c, count] = centers[j, c], mean
                 centers[j, c] = mean
-            if length > 0:
+            if squared > 0:
                 write_color(table, j, centers[j])
-                moves[0, count], moves[1, count] = before, centers[j, 0]
-                moves[2, count] = np.int32(math.ceil(math.sqrt(length)))
+                length[count] = np.int32(math.ceil(math.sqrt(squared)))
                 count += 1
         touched[j] = False
     return count
+
+
+@compiled
+def farthest_move(lowest, highest, reach, before, after, length, count):
+    """How far, at most, a centre moved that was or is within `reach` of the box lowest..highest; 0 if none did."""
+    x, y, z = lowest[0] - reach, lowest[1] - reach, lowest[2] - reach
+    X, Y, Z = highest[0] + reach, highest[1] + reach, highest[2] + reach
+    x0, y0, z0, x1, y1, z1 = before[0], before[1], before[2], after[0], after[1], after[2]
+    farthest = np.int32(0)
+    for m in range(count):
+        was = (x0[m] >= x) & (x0[m] <= X) & (y0[m] >= y) & (y0[m] <= Y) & (z0[m] >= z) & (z0[m] <= Z)
+        now = (x1[m] >= x) & (x1[m] <= X) & (y1[m] >= y) & (y1[m] <= Y) & (z1[m] >= z) & (z1[m] <= Z)
+        farthest = max(farthest, length[m] if was | now else np.int32(0))
+    return farthest
 
 
 @compiled
@@ -277,10 +308,12 @@ def lloyd(flat, side, steps, centers, population):
     n = flat.shape[1]
     blocks = (n + BLOCK - 1) // BLOCK
     pixels = np.zeros((3, blocks * BLOCK), dtype=np.float32)
-    norm = np.empty(blocks * BLOCK, dtype=np.int32)
-    owner = np.empty(blocks * BLOCK, dtype=np.int32)
+    owner, norm = np.empty(blocks * BLOCK, dtype=np.int32), np.empty(blocks * BLOCK, dtype=np.int32)
     total = np.empty((n, 3), dtype=np.int32)
-    K = start_clusters(flat, side, pixels, norm, owner, centers, population, total)
+    K = start_clusters(flat, side, pixels, owner, centers, population, total)
+    lowest, highest = np.empty((blocks, 3), dtype=np.int32), np.empty((blocks, 3), dtype=np.int32)
+    on_face = np.empty(blocks, dtype=np.bool_)
+    survey(pixels, side, norm, lowest, highest, on_face)
     table = np.empty((4, K), dtype=np.float32)
     slabs, count = np.empty(K + 1, dtype=np.int32), 0
     for j in range(K):
@@ -291,20 +324,13 @@ def lloyd(flat, side, steps, centers, population):
     slabs[count] = K
     slabs = slabs[: count + 1]
     slab_low, slab_high = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
-    # Of each block: its first-channel range, and how far its farthest pixel is from its cluster, at most.
-    lowest, highest = np.empty(blocks, dtype=np.int32), np.empty(blocks, dtype=np.int32)
-    reach = np.full(blocks, side, dtype=np.int32)  # half a cube's diagonal is less than its side
-    for b in range(blocks):
-        low, high = np.int32(2040), np.int32(0)
-        for i in range(b * BLOCK, (b + 1) * BLOCK):
-            value = np.int32(pixels[0, i])
-            low, high = min(low, value), max(high, value)
-        lowest[b], highest[b] = low, high
+    # No pixel of a block is farther than its reach from its cluster: half a cube's diagonal is less than its side.
+    reach = np.full(blocks, side, dtype=np.int32)
     best, winner = np.empty(BLOCK, dtype=np.float32), np.empty(BLOCK, dtype=np.int32)
-    moves = np.zeros((3, K), dtype=np.int32)
-    before, after, length = moves[0], moves[1], moves[2]
+    before, after = np.empty((3, K), dtype=np.int32), np.empty((3, K), dtype=np.int32)
+    length = np.empty(K, dtype=np.int32)
     touched = np.ones(K, dtype=np.bool_)
-    num_moves = 0
+    moves = 0
     for step in range(max(steps, 1)):
         for s in range(count):
             low, high = np.int32(2040), np.int32(0)
@@ -312,40 +338,40 @@ def lloyd(flat, side, steps, centers, population):
                 low, high = min(low, centers[j, 0]), max(high, centers[j, 0])
             slab_low[s], slab_high[s] = low, high
         for b in range(blocks):
-            start = b * BLOCK
-            low, high, farther = lowest[b] - reach[b], highest[b] + reach[b], np.int32(0)
-            for m in range(num_moves):
-                was_in = (before[m] >= low) & (before[m] <= high)
-                is_in = (after[m] >= low) & (after[m] <= high)
-                farther = max(farther, length[m] if was_in | is_in else np.int32(0))
-            # In the first round every pixel is in its own bin. Only the face that two bins share is a tie, which
-            # goes to the lower index; those blocks are searched.
-            if farther == 0 and (step > 0 or not on_face(pixels, start, side)):
-                continue
-            search_slabs(pixels, start, table, slabs, slab_low, slab_high, low - farther, high + farther, best, winner)
+            farther = np.int32(0)
+            if step > 0:
+                farther = farthest_move(lowest[b], highest[b], reach[b], before, after, length, moves)
+                if farther == 0:
+                    continue
+            elif not on_face[b]:
+                continue  # every pixel is nearest to its own bin's centre; on a shared face the lower bin ties
+            start, around = b * BLOCK, reach[b] + farther
+            search_slabs(
+                pixels,
+                start,
+                table,
+                slabs,
+                slab_low,
+                slab_high,
+                lowest[b, 0] - around,
+                highest[b, 0] + around,
+                best,
+                winner,
+            )
             worst, changed = np.int32(0), np.int32(0)
+            squares, owners = norm[start : start + BLOCK], owner[start : start + BLOCK]
             for i in range(BLOCK):
-                worst = max(worst, np.int32(best[i]) + norm[start + i])
-                changed |= winner[i] ^ owner[start + i]
+                worst = max(worst, np.int32(best[i]) + squares[i])
+                changed |= winner[i] ^ owners[i]
             reach[b] = np.int32(math.ceil(math.sqrt(worst)))
             if changed:
                 hand_over(pixels, start, min(start + BLOCK, n), owner, winner, population, total, touched)
         if steps == 0:
             break
-        num_moves = average(centers, population, total, touched, table, moves)
-        if num_moves == 0:
+        moves = average(centers, population, total, touched, table, before, after, length)
+        if moves == 0:
             break
     return K
-
-
-@compiled
-def on_face(pixels, start, side):
-    """Whether any pixel of a block lies on the lower face of its bin."""
-    for c in range(3):
-        for i in range(start, start + BLOCK):
-            if np.int32(pixels[c, i]) % side == 0:
-                return True
-    return False
 
 
 @compiled
