@@ -19,9 +19,7 @@ class Preset:
 
 CIFAR = Preset(image_size=32, eps=8 / 255, kernel_sizes=(5, 3, 1), edge_thresholds=(20, 40))
 PRESETS = {
-    "mnist": Preset(
-        image_size=28, eps=0.3, kernel_sizes=(3, 1, 1), edge_thresholds=(20, 40), at_least_two=True
-    ),
+    "mnist": Preset(image_size=28, eps=0.3, kernel_sizes=(3, 1, 1), edge_thresholds=(20, 40), at_least_two=True),
     "fashion-mnist": Preset(image_size=28, eps=0.1, kernel_sizes=(3, 1, 1), edge_thresholds=(20, 40)),
     "cifar-10": CIFAR,
     "gtsrb": CIFAR,

@@ -29,9 +29,7 @@ def check_values(x: torch.Tensor) -> None:
         return
     nan, inf = int(x.isnan().sum()), int(x.isinf().sum())
     if nan or inf:
-        raise InputError(
-            f"got {nan} NaN and {inf} infinite values among {x.numel()}; {WANTED}: find their source"
-        )
+        raise InputError(f"got {nan} NaN and {inf} infinite values among {x.numel()}; {WANTED}: find their source")
     raise InputError(f"got values from {low:g} to {high:g}; {WANTED}: {_range_guess(low, high)}")
 
 

@@ -125,9 +125,7 @@ def separate(
         sorted_centers, sorted_members = centers, members
     _keep_greedily(sorted_centers, sorted_members, candidate, rule.separation, colors, population, num_colors)
     if pair is not None:
-        colors[:, :2] = torch.where(
-            lonely[:, None, None], _rows(centers, pair).to(colors.dtype), colors[:, :2]
-        )
+        colors[:, :2] = torch.where(lonely[:, None, None], _rows(centers, pair).to(colors.dtype), colors[:, :2])
         population[:, :2] = torch.where(lonely[:, None], members.gather(1, pair), population[:, :2])
         num_colors.masked_fill_(lonely, 2)
 
