@@ -172,17 +172,18 @@ def separate(centers, population, rule: PaletteRule):
         has_partner = [i for i in index if any(far[i, j] for j in index if j != i)]
         if not has_partner:
             return farthest_pair(np.sort(index), distance)
-        index = has_partner
+        index = np.array(has_partner)
     kept: list[int] = []
     for i in index:
         if all(far[i, j] for j in kept):
-            kept.append(i)
+            kept.append(int(i))
     return np.array(kept)
 
 
 def farthest_pair(index, distance):
     """The two clusters farthest apart, lowest indices first."""
     best = distance[np.ix_(index, index)]
+    np.fill_diagonal(best, -1)  # two clusters may round to one colour; a pair is still two of them
     i, j = np.unravel_index(best.argmax(), best.shape)
     return index[np.sort([i, j])]
 

@@ -11,7 +11,7 @@ import math
 import torch
 
 from linocut.errors import InputError
-from linocut.transform.kernels.torch_nearest import strip_elements
+from linocut.transform.kernels.torch_nearest import strips
 from linocut.transform.settings import EIGHTHS_PER_LEVEL, FULL_SCALE
 
 SURROGATES = ("bpda", "identity", "soft", "none")
@@ -38,14 +38,8 @@ def through_soft_codebook(
     K = palette.shape[1] if y.device.type != "cpu" or not len(y) else int(num_colors.max())
     colors = palette[:, :K].to(torch.float32)
     missing = torch.arange(K, device=y.device) >= num_colors[:, None]
-    step = max(1, strip_elements(y.device) // max(1, K * y.shape[1]))
-    for b in range(len(y)) if pixels.shape[2] > step else [slice(None)]:
-        images = slice(b, b + 1) if isinstance(b, int) else b
-        for i in range(0, pixels.shape[2], step):
-            n = slice(i, i + step)
-            back[images, :, n] = _soft_strip(
-                grads[images, :, n], pixels[images, :, n], colors[images], missing[images], softness
-            )
+    for b, n in strips(len(y), pixels.shape[2], K * y.shape[1], y.device):
+        back[b, :, n] = _soft_strip(grads[b, :, n], pixels[b, :, n], colors[b], missing[b], softness)
     return back.view(grad.shape)
 
 

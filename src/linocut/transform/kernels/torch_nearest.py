@@ -14,8 +14,17 @@ NEVER = 2.0**60  # the key of a row that holds no colour
 
 
 def strip_elements(device: torch.device) -> int:
-    """How many numbers one strip of work may hold: what stays near a core's cache, or what fills a GPU."""
-    return 2**20 if device.type == "cpu" else 2**27
+    """How many numbers one strip of work may hold: what stays in a core's cache, or what fills a GPU."""
+    return 2**19 if device.type == "cpu" else 2**25
+
+
+def strips(images: int, pixels: int, width: int, device: torch.device) -> Iterator[tuple[slice, slice]]:
+    """Slices of images and of their pixels such that `width` numbers a pixel fit: small images are taken whole."""
+    room = max(1, strip_elements(device) // max(1, width))
+    many = max(1, room // max(1, pixels))
+    for i in range(0, images, many):
+        for j in range(0, pixels, room):
+            yield slice(i, min(i + many, images)), slice(j, min(j + room, pixels))
 
 
 class ColorTable:
@@ -34,16 +43,9 @@ class ColorTable:
 
     def nearest(self, pixels: torch.Tensor) -> Iterator[tuple[slice, slice, torch.Tensor]]:
         """For each strip of `pixels` (B,C,N): its images, its pixels, and (b,n) the index of each colour."""
-        B, N = len(pixels), pixels.shape[2]
-        room = strip_elements(pixels.device)
-        images = max(1, room // (N * max(self.widths, default=1)))
-        for i in range(0, B, images):
-            b = slice(i, min(i + images, B))
-            width = max(self.widths[b])
-            step = max(1, room // width)
-            for j in range(0, N, step):
-                n = slice(j, min(j + step, N))
-                yield b, n, _least(self.rows[b, :width], pixels[b, :, n])
+        widest = max(self.widths, default=1)
+        for b, n in strips(len(pixels), pixels.shape[2], widest, pixels.device):
+            yield b, n, _least(self.rows[b, : max(self.widths[b])], pixels[b, :, n])
 
 
 def _least(rows: torch.Tensor, pixels: torch.Tensor) -> torch.Tensor:
