@@ -5,10 +5,9 @@ as one long row, padding included: a neighbour is a fixed step away, and the few
 read. Narrow images are filtered as fast as wide ones that way.
 """
 
-import numba
 import numpy as np
 
-compiled = numba.njit(nogil=True, cache=True, error_model="numpy")
+from linocut.transform.kernels.numba_compiled import compiled
 
 
 @compiled

@@ -16,14 +16,13 @@ absent channel is 0. Lengths are padded to whole blocks.
 
 import math
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-compiled = numba.njit(nogil=True, cache=True, error_model="numpy")
+from linocut.transform.kernels.numba_compiled import compiled
 
 BLOCK = 64
 LANES = 16
@@ -216,7 +215,7 @@ def start_clusters(flat, side, pixels, owner, centers, population, total):
 
 @compiled
 def survey(pixels, side, norm, lowest, highest, on_face):
-    """Of each pixel its squared length; of each block its smallest box, and whether a pixel lies on a bin's lower face."""
+    """Each pixel's squared length; each block's smallest box, and whether a pixel of it lies on a bin's lower face."""
     inverse = np.float32(1) / np.float32(side)
     for b in range(len(on_face)):
         x, y, z = pixels[0, b * BLOCK :], pixels[1, b * BLOCK :], pixels[2, b * BLOCK :]
