@@ -7,8 +7,7 @@ import numba
 
 def compiled(function: Callable) -> Callable:
     """The function as machine code, cached beside the package or in the user's cache folder if either is writable."""
-    settings = {"nogil": True, "error_model": "numpy"}
     try:
-        return numba.njit(cache=True, **settings)(function)
+        return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     except RuntimeError:  # nowhere to keep it: compiled anew in each process
-        return numba.njit(**settings)(function)
+        return numba.njit(nogil=True, error_model="numpy")(function)
