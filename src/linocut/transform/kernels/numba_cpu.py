@@ -84,7 +84,7 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def paint(y: Tensor, palette: Tensor, num_colors: Tensor) -> Tensor:
-    from linocut.transform.kernels.numba_palette import paint_chunks
+    from linocut.transform.kernels.numba_paint import paint_chunks
 
     B, C, H, W = y.shape
     out = torch.empty(y.shape, dtype=torch.float32)

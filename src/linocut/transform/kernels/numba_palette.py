@@ -1,118 +1,22 @@
-"""The adaptive codebook for one image, compiled: bins, Lloyd, separation, painting.
+"""The palette of one image, compiled: thumbnail, bins, Lloyd, separation.
 
-Three things make it fast, and none of them changes a bit:
+Pixels lie in blocks of 64, sorted by bin. Two things spare work, and neither changes a bit:
 
-- *Lanes.* 64 pixels at a time meet one colour at a time, with the running best in vector registers. With
-  a = -2c the score |c|² + a·p orders colours as the squared distance does, and all its partial sums are whole
-  numbers below 2^24, so float32 is exact, fused or not.
 - *Slabs.* Clusters in bin order are sorted by the first channel. If no pixel of a block is farther than r from
   its cluster, a colour whose first channel differs by more than r cannot win, so only a few slabs are searched.
-- *Stillness.* A block whose slab range no moving centre touched keeps its assignment without being looked at;
+- *Stillness.* A block whose surroundings no moving centre touched keeps its assignment without being looked at;
   after a few rounds of Lloyd nearly all do.
 
-Arrays of colours are (4, n) float32: -2c for each channel, then |c|². Arrays of pixels are (3, n) float32; an
-absent channel is 0. Lengths are padded to whole blocks.
+Tables of colours are (4, n) float32: -2c for each channel, then |c|². Pixels are (3, n) float32; an absent channel
+is 0. One file, because Numba's cache on disk looks only at the file of the function that was called.
 """
 
 import math
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from linocut.transform.kernels.numba_compiled import compiled
-
-BLOCK = 64
-LANES = 16
-NOT_SEARCHED = np.float32(1e9)  # above every score
-
-
-@intrinsic
-def search(typingctx, pixels, first_pixel, colors, first_color, end_color, best, owner):
-    """Let colours first_color..end_color-1 compete for one block of pixels; ties stay with the earlier colour.
-
-    `best` and `owner` hold the block's leading score and its index, and are updated.
-    """
-    sig = types.void(pixels, types.intp, colors, types.intp, types.intp, best, owner)
-
-    def codegen(context, builder, signature, args):
-        def array(i):
-            return context.make_array(signature.args[i])(context, builder, args[i])
-
-        intp = context.get_value_type(types.intp)
-        f32, i32 = ir.FloatType(), ir.IntType(32)
-        floats, ints = ir.VectorType(f32, LANES), ir.VectorType(i32, LANES)
-        pix, col, top, own = array(0), array(2), array(5), array(6)
-
-        def row(arr, index):  # pointer to the start of a row of a C-contiguous array
-            stride = cgutils.unpack_tuple(builder, arr.strides)[0]
-            byte = builder.bitcast(arr.data, ir.IntType(8).as_pointer())
-            at = builder.gep(byte, [builder.mul(stride, ir.Constant(intp, index))])
-            return builder.bitcast(at, f32.as_pointer())
-
-        def lanes(pointer, offset, kind):
-            return builder.bitcast(builder.gep(pointer, [offset]), kind.as_pointer())
-
-        def load(pointer):
-            value = builder.load(pointer)
-            value.align = 4
-            return value
-
-        def splat(value, kind):
-            one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(i32, 0))
-            zero = ir.Constant(ir.VectorType(i32, LANES), [0] * LANES)
-            return builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), zero)
-
-        groups = range(0, BLOCK, LANES)
-        offsets = [ir.Constant(intp, g) for g in groups]
-        points = [[load(lanes(row(pix, c), builder.add(args[1], o), floats)) for o in offsets] for c in range(3)]
-        best_at = [lanes(top.data, o, floats) for o in offsets]
-        owner_at = [lanes(own.data, o, ints) for o in offsets]
-        start_best, start_owner = [load(p) for p in best_at], [load(p) for p in owner_at]
-        tables = [row(col, c) for c in range(4)]
-
-        entry = builder.block
-        loop = builder.append_basic_block("color")
-        done = builder.append_basic_block("done")
-        builder.cbranch(builder.icmp_signed("<", args[3], args[4]), loop, done)
-
-        builder.position_at_end(loop)
-        j = builder.phi(intp)
-        scores = [builder.phi(floats) for _ in groups]
-        owners = [builder.phi(ints) for _ in groups]
-        ax, ay, az, c2 = (splat(builder.load(builder.gep(t, [j])), floats) for t in tables)
-        index = splat(builder.trunc(j, i32), ints)
-        new_scores, new_owners = [], []
-        for g in range(len(offsets)):
-            s = c2
-            for a, p in ((ax, points[0][g]), (ay, points[1][g]), (az, points[2][g])):
-                s = builder.fadd(s, builder.fmul(a, p, flags=("contract",)), flags=("contract",))
-            wins = builder.fcmp_ordered("<", s, scores[g])
-            new_scores.append(builder.select(wins, s, scores[g]))
-            new_owners.append(builder.select(wins, index, owners[g]))
-        following = builder.add(j, ir.Constant(intp, 1))
-        j.add_incoming(args[3], entry)
-        j.add_incoming(following, builder.block)
-        for phi, start, new in zip(scores + owners, start_best + start_owner, new_scores + new_owners, strict=True):
-            phi.add_incoming(start, entry)
-            phi.add_incoming(new, builder.block)
-        again = builder.block
-        builder.cbranch(builder.icmp_signed("<", following, args[4]), loop, done)
-
-        builder.position_at_end(done)
-        results = []
-        for start, new in zip(start_best + start_owner, new_scores + new_owners, strict=True):
-            result = builder.phi(start.type)
-            result.add_incoming(start, entry)
-            result.add_incoming(new, again)
-            results.append(result)
-        for result, at in zip(results, best_at + owner_at, strict=True):
-            builder.store(result, at).align = 4
-        return context.get_dummy_value()
-
-    return sig, codegen
+from linocut.transform.kernels.numba_lanes import BLOCK, NOT_SEARCHED, search
 
 
 @compiled
@@ -457,39 +361,3 @@ def find_palettes(y, first, end, size, side, steps, separation, by_population, a
             population[b, k] = counts[kept[k]]
             for c in range(C):
                 palette[b, k, c] = centers[kept[k], c]
-
-
-@compiled
-def paint_chunk(y, first, end, colors, unit, pixels, best, winner, out):
-    """Give pixels first..end-1 of one image (C, H*W) the nearest colour of the table, as unit floats."""
-    C = len(y)
-    for start in range(first, end, BLOCK):
-        count = min(BLOCK, end - start)
-        for c in range(C):
-            for i in range(count):
-                pixels[c, i] = y[c, start + i]
-        best[:] = NOT_SEARCHED
-        search(pixels, 0, colors, 0, colors.shape[1], best, winner)
-        for c in range(C):
-            for i in range(count):
-                out[c, start + i] = unit[c, winner[i]]
-
-
-@compiled
-def paint_chunks(y, palette, num_colors, size, first, end, out):
-    """Paint chunks first..end-1 of images (B, C, H*W), each chunk `size` pixels, counted through all images."""
-    _, C, n = y.shape
-    per_image = (n + size - 1) // size
-    pixels = np.zeros((3, BLOCK), dtype=np.float32)
-    best, winner = np.empty(BLOCK, dtype=np.float32), np.zeros(BLOCK, dtype=np.int32)
-    for chunk in range(first, end):
-        b, start = chunk // per_image, chunk % per_image * size
-        num = num_colors[b]
-        table, unit = np.zeros((4, num), dtype=np.float32), np.empty((C, num), dtype=np.float32)
-        for k in range(num):
-            for c in range(C):
-                value = np.float32(palette[b, k, c])
-                table[c, k] = -2 * value
-                table[3, k] += value * value
-                unit[c, k] = value / np.float32(2040)
-        paint_chunk(y[b], start, min(start + size, n), table, unit, pixels, best, winner, out[b])
