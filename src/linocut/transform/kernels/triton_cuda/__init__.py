@@ -13,14 +13,18 @@ import triton
 from torch import Tensor
 
 from linocut.errors import InputError
-from linocut.transform.kernels.triton_cuda.blur import blur_kernel, enter_kernel, fold_kernel, spread_kernel
-from linocut.transform.kernels.triton_cuda.paint import paint_kernel, thumbnail_kernel
+from linocut.transform.kernels.triton_cuda.blurring import blur_kernel, enter_kernel, fold_kernel, spread_kernel
+from linocut.transform.kernels.triton_cuda.painting import paint_kernel, thumbnail_kernel
 from linocut.transform.kernels.triton_cuda.palette import find_palette_kernel
 from linocut.transform.reference import gaussian_weights
 from linocut.transform.settings import BlurRule, PaletteRule
 
 LARGEST_BITMAP = 1024  # words of 32 bins; finer bins are ranked by counting
+# How the palette kernel is launched; benchmarks/gpu_transform.py tries others.
 PROGRAMS_PER_PROCESSOR = 4
+PIXELS_PER_WARP = 256
+REGISTERS = 128
+UNROLL = 4
 
 
 def blur(x: Tensor, rule: BlurRule) -> tuple[Tensor, Tensor]:
@@ -130,7 +134,7 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
             population,
             num_colors,
             torch.empty((programs, 4 * cap), dtype=torch.int32, **scratch),
-            torch.empty((programs, 4 * (cap + 4)), dtype=torch.float32, **scratch),
+            torch.empty((programs, 2 * (cap + UNROLL)), dtype=torch.int64, **scratch),
             torch.empty((programs, 2 * cap), dtype=torch.int64, **scratch),
             torch.empty((programs, notes), dtype=torch.int32, **scratch),
             images,
@@ -147,7 +151,9 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
             NOTES=notes,
             BY_POPULATION=rule.by_population,
             AT_LEAST_TWO=rule.at_least_two,
-            num_warps=max(1, min(16, block // 256)),
+            UNROLL=UNROLL,
+            num_warps=max(1, block // PIXELS_PER_WARP),
+            maxnreg=REGISTERS,
         )
     return colors, population, num_colors
 

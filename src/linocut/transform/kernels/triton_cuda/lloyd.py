@@ -11,7 +11,7 @@ A distance and its centre's index travel in one float32, distance * 2^bits + ind
 breaks ties to the lowest index. It is exact below 2^24; a pixel that gets no such key is searched everywhere too.
 
 Scratch memory is one slice for each program. `centers` holds four int32 rows (three coordinates and whether the
-centre moved), `listed` four float32 rows (scaled coordinates and index of the centres to compare), `sums` two int64
+centre moved), `listed` two int64 rows of float32 pairs (scaled coordinates and index of the centres to compare), `sums` two int64
 rows (two sums of coordinates, then a third and the population, 32 bits each). A program's threads meet at a barrier
 before they read what others wrote.
 """
@@ -23,7 +23,6 @@ EXACT = tl.constexpr(1 << 24)  # whole numbers below it are exact in float32
 UNBOUNDED = tl.constexpr(1 << 30)
 NEVER = tl.constexpr(1.0e30)  # a key above every real one
 FAR = tl.constexpr(1.0e9)  # a coordinate whose key is above every exact one
-UNROLL = tl.constexpr(4)
 LOW_HALF = tl.constexpr((1 << 32) - 1)
 
 
@@ -38,8 +37,22 @@ def count_bits(word):
 
 
 @triton.jit
-def rank_by_bitmap(code, inside, notes, WORDS: tl.constexpr):
-    """Each pixel's place among the occupied bins, and how many there are: one bit for each bin of the colour cube."""
+def is_occupied(code, which, notes):
+    """Whether the bin of this code holds a pixel, once `mark_bins` has run."""
+    return which & (((tl.load(notes + code // 32, mask=which, other=0) >> (code % 32)) & 1) > 0)
+
+
+@triton.jit
+def rank_of(code, inside, notes, WORDS: tl.constexpr):
+    """How many occupied bins have a smaller code."""
+    smaller = (tl.full(code.shape, 1, tl.int32) << (code % 32)) - 1
+    before = tl.load(notes + WORDS + code // 32, mask=inside, other=0)
+    return before + count_bits(tl.load(notes + code // 32, mask=inside, other=0) & smaller)
+
+
+@triton.jit
+def mark_bins(code, inside, notes, WORDS: tl.constexpr):
+    """How many bins are occupied; `notes` holds a bit for each bin of the colour cube, and counts to rank them by."""
     words = tl.arange(0, WORDS)
     tl.store(notes + words, tl.zeros((WORDS,), tl.int32))
     tl.debug_barrier()
@@ -49,8 +62,33 @@ def rank_by_bitmap(code, inside, notes, WORDS: tl.constexpr):
     ones = count_bits(tl.load(notes + words))
     tl.store(notes + WORDS + words, tl.cumsum(ones, 0) - ones)
     tl.debug_barrier()
-    below = count_bits(tl.load(notes + code // 32, mask=inside, other=0) & (bit - 1))
-    return tl.load(notes + WORDS + code // 32, mask=inside, other=0) + below, tl.sum(ones, 0)
+    return tl.sum(ones, 0)
+
+
+@triton.jit
+def nearest_bin(p0, p1, p2, code, inside, notes, WIDTH: tl.constexpr, BINS: tl.constexpr, CHANNELS: tl.constexpr):
+    """The code of the occupied bin whose centre is nearest: the pixel's own, but for ties.
+
+    A coordinate on a bin's lower face is as near to the next lower centre. Where several channels lie so, lowering any
+    of them gives equal distances; the lowest code wins. Bit 4 of `lowered` stands for the first channel, 2, then 1.
+    """
+    low0 = inside & (p0 % WIDTH == 0) & (p0 > 0)
+    if CHANNELS == 1:
+        return tl.where(is_occupied(code - 1, low0, notes), code - 1, code)
+    low1 = inside & (p1 % WIDTH == 0) & (p1 > 0)
+    low2 = inside & (p2 % WIDTH == 0) & (p2 > 0)
+    nearest = code
+    for lowered in tl.static_range(1, 8):
+        tied = inside
+        if lowered & 4:
+            tied = tied & low0
+        if lowered & 2:
+            tied = tied & low1
+        if lowered & 1:
+            tied = tied & low2
+        lower = code - (lowered // 4) * BINS * BINS - (lowered // 2 % 2) * BINS - lowered % 2
+        nearest = tl.where(is_occupied(lower, tied, notes), lower, nearest)
+    return nearest
 
 
 @triton.jit
@@ -72,39 +110,44 @@ def rank_by_counting(code, inside, notes, pixels, PIXELS: tl.constexpr):
 
 
 @triton.jit
-def list_everything(centers, listed, num_centers, scale, CAP: tl.constexpr, BLOCK: tl.constexpr):
-    """Put all centres on the list of those to compare."""
-    for start in range(0, num_centers, BLOCK):
-        k = start + tl.arange(0, BLOCK)
-        real = k < num_centers
-        for row in tl.static_range(3):
-            value = tl.load(centers + row * CAP + k, mask=real, other=0).to(tl.float32) * scale
-            tl.store(listed + row * (CAP + UNROLL) + k, value, mask=real)
-        tl.store(listed + 3 * (CAP + UNROLL) + k, k.to(tl.float32), mask=real)
-    close_list(listed, num_centers, CAP)
+def pack(low, high):
+    """Two float32 in one int64, so that one load brings both."""
+    low = low.to(tl.int32, bitcast=True).to(tl.int64) & LOW_HALF
+    return low | (high.to(tl.int32, bitcast=True).to(tl.int64) << 32)
 
 
 @triton.jit
-def close_list(listed, length, CAP: tl.constexpr):
+def put_on_list(listed, place, c0, c1, c2, index, scale, which, ROW: tl.constexpr):
+    """Write centres to be compared: scaled coordinates and index."""
+    tl.store(listed + place, pack(c0.to(tl.float32) * scale, index.to(tl.float32)), mask=which)
+    tl.store(listed + ROW + place, pack(c1.to(tl.float32) * scale, c2.to(tl.float32) * scale), mask=which)
+
+
+@triton.jit
+def close_list(listed, length, ROW: tl.constexpr, UNROLL: tl.constexpr):
     """Pad the list with centres nobody is near, so that it can be read UNROLL at a time."""
     extra = length + tl.arange(0, UNROLL)
-    for row in tl.static_range(3):
-        tl.store(listed + row * (CAP + UNROLL) + extra, tl.full((UNROLL,), FAR, tl.float32))
-    tl.store(listed + 3 * (CAP + UNROLL) + extra, tl.zeros((UNROLL,), tl.float32))
+    far = tl.full((UNROLL,), FAR, tl.float32)
+    tl.store(listed + extra, pack(far, far))
+    tl.store(listed + ROW + extra, pack(far, far))
     tl.debug_barrier()
 
 
 @triton.jit
-def compare_listed(p0, p1, p2, best, second, listed, length, CAP: tl.constexpr, CHANNELS: tl.constexpr):
-    """The two smallest keys of each pixel among those it has and the listed centres'; p is scaled."""
+def compare_listed(
+    p0, p1, p2, best, listed, length, PIXELS: tl.constexpr, ROW: tl.constexpr, CHANNELS: tl.constexpr, UNROLL: tl.constexpr
+):
+    """The two smallest keys of each pixel, among `best` and the listed centres'; p is scaled."""
+    second = tl.full((PIXELS,), NEVER, tl.float32)
     for start in range(0, length, UNROLL):
         for step in tl.static_range(UNROLL):
-            entry = listed + start + step
-            d0 = p0 - tl.load(entry)
-            key = d0 * d0 + tl.load(entry + 3 * (CAP + UNROLL))
+            pair = tl.load(listed + start + step)
+            d0 = p0 - (pair & LOW_HALF).to(tl.int32).to(tl.float32, bitcast=True)
+            key = d0 * d0 + (pair >> 32).to(tl.int32).to(tl.float32, bitcast=True)
             if CHANNELS == 3:
-                d1 = p1 - tl.load(entry + (CAP + UNROLL))
-                d2 = p2 - tl.load(entry + 2 * (CAP + UNROLL))
+                pair = tl.load(listed + ROW + start + step)
+                d1 = p1 - (pair & LOW_HALF).to(tl.int32).to(tl.float32, bitcast=True)
+                d2 = p2 - (pair >> 32).to(tl.int32).to(tl.float32, bitcast=True)
                 key = d2 * d2 + (d1 * d1 + key)
             second = tl.minimum(second, tl.maximum(best, key))
             best = tl.minimum(best, key)
@@ -113,16 +156,24 @@ def compare_listed(p0, p1, p2, best, second, listed, length, CAP: tl.constexpr, 
 
 @triton.jit
 def search_everywhere(
-    need, pixel, centers, num_centers, notes, pixels, PIXELS: tl.constexpr, CAP: tl.constexpr, CHANNELS: tl.constexpr
+    need,
+    count,
+    pixel,
+    centers,
+    num_centers,
+    notes,
+    pixels,
+    PIXELS: tl.constexpr,
+    CAP: tl.constexpr,
+    CHANNELS: tl.constexpr,
 ):
-    """For pixels in need: leave owner, squared distance and the second smallest one in three rows of `notes`."""
+    """For the `count` pixels in need: leave owner, squared distance and the second smallest one in three rows of `notes`."""
     SOME: tl.constexpr = 16
     BLOCK: tl.constexpr = 64
     wanted = need.to(tl.int32)
     place = tl.cumsum(wanted, 0) - wanted
     tl.store(notes + place, tl.arange(0, PIXELS), mask=need)
     tl.debug_barrier()
-    count = tl.sum(wanted, 0)
     for start in range(0, count, SOME):
         slot = start + tl.arange(0, SOME)
         real = slot < count
@@ -161,12 +212,12 @@ def search_everywhere(
 @triton.jit
 def add_to_sums(sums, owner, p0, p1, p2, sign, which, CAP: tl.constexpr, CHANNELS: tl.constexpr):
     """Put pixels into (sign 1) or take them out of (sign -1) their clusters. The order of additions does not matter."""
-    one = tl.full(p0.shape, 1, tl.int64)
+    one = tl.full(p0.shape, 1, tl.int64) << 32
     if CHANNELS == 3:
         tl.atomic_add(sums + owner, sign * (p0 + (p1.to(tl.int64) << 32)), mask=which, sem="relaxed", scope="cta")
-        tl.atomic_add(sums + CAP + owner, sign * (p2 + (one << 32)), mask=which, sem="relaxed", scope="cta")
+        tl.atomic_add(sums + CAP + owner, sign * (p2 + one), mask=which, sem="relaxed", scope="cta")
     else:
-        tl.atomic_add(sums + CAP + owner, sign * (p0 + (one << 32)), mask=which, sem="relaxed", scope="cta")
+        tl.atomic_add(sums + CAP + owner, sign * (p0 + one), mask=which, sem="relaxed", scope="cta")
 
 
 @triton.jit
@@ -178,9 +229,20 @@ def move_one(total, population, center):
 
 @triton.jit
 def move_centers(
-    centers, listed, sums, num_centers, scale, CAP: tl.constexpr, CHANNELS: tl.constexpr, BLOCK: tl.constexpr
+    centers,
+    listed,
+    sums,
+    num_centers,
+    scale,
+    list_all,
+    CAP: tl.constexpr,
+    ROW: tl.constexpr,
+    CHANNELS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    UNROLL: tl.constexpr,
 ):
-    """How many centres moved to the mean of their pixels; those are on the list afterwards, and marked."""
+    """How many centres moved to the mean of their pixels, and how many are listed: those, or all if `list_all`."""
+    num_moved = 0
     length = 0
     for start in range(0, num_centers, BLOCK):
         k = start + tl.arange(0, BLOCK)
@@ -188,8 +250,6 @@ def move_centers(
         last = tl.load(sums + CAP + k, mask=real, other=0)
         population = (last >> 32).to(tl.int32)
         old0 = tl.load(centers + k, mask=real, other=0)
-        old1 = old0
-        old2 = old0
         if CHANNELS == 3:
             firsts = tl.load(sums + k, mask=real, other=0)
             old1 = tl.load(centers + CAP + k, mask=real, other=0)
@@ -197,21 +257,20 @@ def move_centers(
             new0 = move_one((firsts & LOW_HALF).to(tl.int32), population, old0)
             new1 = move_one((firsts >> 32).to(tl.int32), population, old1)
             new2 = move_one((last & LOW_HALF).to(tl.int32), population, old2)
+            moved = real & ((new0 != old0) | (new1 != old1) | (new2 != old2))
         else:
             new0 = move_one((last & LOW_HALF).to(tl.int32), population, old0)
             new1 = new0
             new2 = new0
-        moved = real & ((new0 != old0) | (new1 != old1) | (new2 != old2))
-        step = moved.to(tl.int32)
-        place = length + tl.cumsum(step, 0) - step
-        tl.store(centers + k, new0, mask=real)
-        tl.store(centers + CAP + k, new1, mask=real)
-        tl.store(centers + 2 * CAP + k, new2, mask=real)
-        tl.store(centers + 3 * CAP + k, step, mask=real)
-        tl.store(listed + place, new0.to(tl.float32) * scale, mask=moved)
-        tl.store(listed + (CAP + UNROLL) + place, new1.to(tl.float32) * scale, mask=moved)
-        tl.store(listed + 2 * (CAP + UNROLL) + place, new2.to(tl.float32) * scale, mask=moved)
-        tl.store(listed + 3 * (CAP + UNROLL) + place, k.to(tl.float32), mask=moved)
-        length += tl.sum(step, 0)
-    close_list(listed, length, CAP)
-    return length
+            moved = real & (new0 != old0)
+        tl.store(centers + k, new0, mask=moved)
+        tl.store(centers + CAP + k, new1, mask=moved)
+        tl.store(centers + 2 * CAP + k, new2, mask=moved)
+        tl.store(centers + 3 * CAP + k, moved.to(tl.int32), mask=real)
+        chosen = moved | (real & list_all)
+        one = chosen.to(tl.int32)
+        put_on_list(listed, length + tl.cumsum(one, 0) - one, new0, new1, new2, k, scale, chosen, ROW)
+        length += tl.sum(one, 0)
+        num_moved = tl.maximum(num_moved, tl.max(moved.to(tl.int32), 0))
+    close_list(listed, length, ROW, UNROLL)
+    return num_moved, length

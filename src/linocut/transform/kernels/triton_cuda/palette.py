@@ -9,54 +9,13 @@ from linocut.transform.kernels.triton_cuda.lloyd import (
     UNBOUNDED,
     add_to_sums,
     compare_listed,
-    list_everything,
+    mark_bins,
     move_centers,
-    rank_by_bitmap,
+    nearest_bin,
     rank_by_counting,
+    rank_of,
     search_everywhere,
 )
-
-
-@triton.jit
-def assign(
-    p0,
-    p1,
-    p2,
-    best,
-    bound,
-    inside,
-    pixel,
-    centers,
-    listed,
-    length,
-    num_centers,
-    notes,
-    pixels,
-    bits,
-    scale,
-    PIXELS: tl.constexpr,
-    CAP: tl.constexpr,
-    CHANNELS: tl.constexpr,
-):
-    """Owner, key and bound of every pixel; `best` is the key of an owner that stood still, NEVER where it moved."""
-    second = tl.full((PIXELS,), NEVER, tl.float32)
-    best, second = compare_listed(
-        p0 * scale, p1 * scale, p2 * scale, best, second, listed, length, CAP, CHANNELS
-    )
-    key = tl.minimum(best, EXACT * 1.0).to(tl.int32)
-    owner = key & ((1 << bits) - 1)
-    need = inside & ((key >= EXACT) | ((key >> bits) >= bound))
-    bound = tl.minimum(bound, tl.minimum(second, EXACT * 1.0).to(tl.int32) >> bits)
-    if tl.max(need.to(tl.int32), 0) > 0:
-        search_everywhere(need, pixel, centers, num_centers, notes, pixels, PIXELS, CAP, CHANNELS)
-        at = tl.arange(0, PIXELS)
-        owner = tl.where(need, tl.load(notes + PIXELS + at, mask=need, other=0), owner)
-        distance = tl.load(notes + 2 * PIXELS + at, mask=need, other=0)
-        bound = tl.where(need, tl.load(notes + 3 * PIXELS + at, mask=need, other=0), bound)
-        fits = distance < (EXACT >> bits)
-        found = tl.where(fits, ((distance << bits) + owner).to(tl.float32), NEVER)
-        best = tl.where(need, found, best)
-    return owner, best, bound
 
 
 @triton.jit
@@ -83,12 +42,14 @@ def find_palette_kernel(
     NOTES: tl.constexpr,
     BY_POPULATION: tl.constexpr,
     AT_LEAST_TWO: tl.constexpr,
+    UNROLL: tl.constexpr,
 ):
     """Images program_id, program_id + num_programs, ... one after the other, so that scratch memory is bounded."""
     BLOCK: tl.constexpr = min(256, CAP)
+    ROW: tl.constexpr = CAP + UNROLL
     program = tl.program_id(0).to(tl.int64)
     centers = center_scratch + program * (4 * CAP)
-    listed = list_scratch + program * (4 * (CAP + 4))
+    listed = list_scratch + program * (2 * ROW)
     sums = sum_scratch + program * (2 * CAP)
     notes = note_scratch + program * NOTES
     at = tl.arange(0, PIXELS)
@@ -104,8 +65,10 @@ def find_palette_kernel(
             p2 = tl.load(pixel + 2 * pixels + at, mask=inside, other=0).to(tl.int32)
             code = (code * BINS + p1 // WIDTH) * BINS + p2 // WIDTH
 
+        # The occupied bins, and each pixel's place among them.
         if WORDS > 0:
-            rank, num_centers = rank_by_bitmap(code, inside, notes, WORDS)
+            num_centers = mark_bins(code, inside, notes, WORDS)
+            rank = rank_of(code, inside, notes, WORDS)
         else:
             rank, num_centers = rank_by_counting(code, inside, notes, pixels, PIXELS)
         # Pixels of one bin all write the same centre.
@@ -118,40 +81,64 @@ def find_palette_kernel(
             tl.store(sums + CAP + k, tl.zeros((BLOCK,), tl.int64), mask=k < num_centers)
         tl.debug_barrier()
 
+        if WORDS > 0:
+            owner = rank_of(
+                nearest_bin(p0, p1, p2, code, inside, notes, WIDTH, BINS, CHANNELS), inside, notes, WORDS
+            )
+        else:
+            search_everywhere(inside, pixels, pixel, centers, num_centers, notes, pixels, PIXELS, CAP, CHANNELS)
+            owner = tl.load(notes + PIXELS + at, mask=inside, other=0)
+        add_to_sums(sums, owner, p0, p1, p2, 1, inside, CAP, CHANNELS)
+        tl.debug_barrier()
+
+        # The key's index needs `bits` bits, an even number of them, so that scaled coordinates stay whole.
         half_bits = 1
         while (1 << (2 * half_bits)) < num_centers:
             half_bits += 1
         bits = 2 * half_bits
-        scale = (1 << half_bits).to(tl.float32)
-        f0 = p0.to(tl.float32)
-        f1 = p1.to(tl.float32)
-        f2 = p2.to(tl.float32)
-
-        list_everything(centers, listed, num_centers, scale, CAP, BLOCK)
+        scale = tl.cast(1 << half_bits, tl.float32)
+        unscale = 1.0 / scale  # a power of two, so both ways are exact
+        f0 = p0.to(tl.float32) * scale
+        f1 = p1.to(tl.float32) * scale
+        f2 = p2.to(tl.float32) * scale
         key = tl.full((PIXELS,), NEVER, tl.float32)
         bound = tl.full((PIXELS,), UNBOUNDED, tl.int32)
-        owner, key, bound = assign(
-            f0, f1, f2, key, bound, inside, pixel, centers, listed, num_centers, num_centers, notes, pixels, bits, scale,
-            PIXELS, CAP, CHANNELS,
-        )  # fmt: skip
-        add_to_sums(sums, owner, p0, p1, p2, 1, inside, CAP, CHANNELS)
-        tl.debug_barrier()
-
         step = 0
         while step < lloyd_steps:
-            length = move_centers(centers, listed, sums, num_centers, scale, CAP, CHANNELS, BLOCK)
+            # The first round has seen no distances yet: it lists every centre and trusts no key.
+            num_moved, length = move_centers(
+                centers, listed, sums, num_centers, scale, step == 0, CAP, ROW, CHANNELS, BLOCK, UNROLL
+            )
             step += 1
-            if length == 0:
+            if num_moved == 0:
                 step = lloyd_steps
             if step < lloyd_steps:
                 stood = tl.load(centers + 3 * CAP + owner, mask=inside, other=0) == 0
-                taken, key, bound = assign(
-                    f0, f1, f2, tl.where(stood, key, NEVER), bound, inside, pixel, centers, listed, length, num_centers,
-                    notes, pixels, bits, scale, PIXELS, CAP, CHANNELS,
-                )  # fmt: skip
+                best = tl.where(stood & (step > 1), key, NEVER)
+                best, second = compare_listed(f0, f1, f2, best, listed, length, PIXELS, ROW, CHANNELS, UNROLL)
+                whole = tl.minimum(best, EXACT * 1.0).to(tl.int32)
+                taken = whole & ((1 << bits) - 1)
+                need = inside & ((whole >= EXACT) | ((whole >> bits) >= bound))
+                bound = tl.minimum(bound, tl.minimum(second, EXACT * 1.0).to(tl.int32) >> bits)
+                key = best
+                in_need = tl.sum(need.to(tl.int32), 0)
+                if in_need > 0:
+                    search_everywhere(
+                        need, in_need, pixel, centers, num_centers, notes, pixels, PIXELS, CAP, CHANNELS
+                    )
+                    found = tl.load(notes + PIXELS + at, mask=need, other=0)
+                    distance = tl.load(notes + 2 * PIXELS + at, mask=need, other=0)
+                    bound = tl.where(need, tl.load(notes + 3 * PIXELS + at, mask=need, other=0), bound)
+                    taken = tl.where(need, found, taken)
+                    fits = distance < (EXACT >> bits)
+                    exact_key = tl.where(fits, ((distance << bits) + found).to(tl.float32), NEVER)
+                    key = tl.where(need, exact_key, key)
                 changed = inside & (taken != owner)
-                add_to_sums(sums, owner, p0, p1, p2, -1, changed, CAP, CHANNELS)
-                add_to_sums(sums, taken, p0, p1, p2, 1, changed, CAP, CHANNELS)
+                q0 = (f0 * unscale).to(tl.int32)
+                q1 = (f1 * unscale).to(tl.int32)
+                q2 = (f2 * unscale).to(tl.int32)
+                add_to_sums(sums, owner, q0, q1, q2, -1, changed, CAP, CHANNELS)
+                add_to_sums(sums, taken, q0, q1, q2, 1, changed, CAP, CHANNELS)
                 owner = taken
                 tl.debug_barrier()
 
