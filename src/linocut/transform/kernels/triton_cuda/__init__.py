@@ -5,7 +5,6 @@ images (blur) and one float32 copy with margins (its transpose). With TRITON_INT
 CPU tensors are taken too, slowly: that is how the kernels are tested without a GPU.
 """
 
-import os
 from contextlib import nullcontext
 
 import torch
@@ -13,23 +12,33 @@ import triton
 from torch import Tensor
 
 from linocut.errors import InputError
-from linocut.transform.kernels.triton_cuda.blurring import blur_kernel, enter_kernel, fold_kernel, spread_kernel
+from linocut.transform.kernels.triton_cuda.blurring import (
+    blur_kernel,
+    enter_kernel,
+    fold_kernel,
+    spread_kernel,
+)
 from linocut.transform.kernels.triton_cuda.painting import paint_kernel, thumbnail_kernel
 from linocut.transform.kernels.triton_cuda.palette import find_palette_kernel
 from linocut.transform.reference import gaussian_weights
 from linocut.transform.settings import BlurRule, PaletteRule
 
 LARGEST_BITMAP = 1024  # words of 32 bins; finer bins are ranked by counting
-# How the palette kernel is launched; benchmarks/gpu_transform.py tries others.
+# How kernels are launched; benchmarks/gpu_transform.py tries others.
 PROGRAMS_PER_PROCESSOR = 4
 PIXELS_PER_WARP = 256
 REGISTERS = 128
 UNROLL = 4
+TILE = (16, 64)
+BLUR_WARPS = 4
+PAINT_BLOCK = 1024
+PAINT_WARPS = 4
 
 
 def blur(x: Tensor, rule: BlurRule) -> tuple[Tensor, Tensor]:
     """Eighths int16 and kernel choice uint8 of unit floats (B,C,H,W)."""
     x = ready(x).float().contiguous()
+    # Kernels that enter run without fused multiply-adds: `enter` multiplies, rounds to float32, and then rounds again.
     eighths = torch.empty(x.shape, dtype=torch.int16, device=x.device)
     level = torch.zeros(x.shape, dtype=torch.uint8, device=x.device)
     if x.numel() == 0:
@@ -38,13 +47,17 @@ def blur(x: Tensor, rule: BlurRule) -> tuple[Tensor, Tensor]:
     weights, shifts = padded_weights(rule)
     with on_device(x):
         if len(weights[0]) == 1:
-            enter_kernel[(triton.cdiv(x.numel(), 1024),)](x, eighths, x.numel(), BLOCK=1024, enable_fp_fusion=False)
+            enter_kernel[(triton.cdiv(x.numel(), 1024),)](
+                x, eighths, x.numel(), BLOCK=1024, enable_fp_fusion=False
+            )
             return eighths, level
         rows, columns = tile(height, width)
         whole = height <= rows and width <= columns
         blurred = torch.empty_like(eighths)
         if not whole:
-            enter_kernel[(triton.cdiv(x.numel(), 1024),)](x, eighths, x.numel(), BLOCK=1024, enable_fp_fusion=False)
+            enter_kernel[(triton.cdiv(x.numel(), 1024),)](
+                x, eighths, x.numel(), BLOCK=1024, enable_fp_fusion=False
+            )
         across = triton.cdiv(width, columns)
         blur_kernel[(triton.cdiv(height, rows) * across, x.shape[0] * x.shape[1])](
             x,
@@ -61,6 +74,7 @@ def blur(x: Tensor, rule: BlurRule) -> tuple[Tensor, Tensor]:
             TINY=min(height, width) <= max(1, len(weights[0]) // 2),
             ROWS=rows,
             COLUMNS=columns,
+            num_warps=BLUR_WARPS,
             enable_fp_fusion=False,
         )
     return blurred, level
@@ -83,7 +97,16 @@ def blur_transpose(grad: Tensor, level: Tensor, rule: BlurRule) -> Tensor:
     with on_device(grad):
         across = triton.cdiv(wide, columns)
         spread_kernel[(triton.cdiv(high, rows) * across, planes)](
-            grad, level, spread, height, width, across, WEIGHTS=weights, SHIFTS=shifts, ROWS=rows, COLUMNS=columns
+            grad,
+            level,
+            spread,
+            height,
+            width,
+            across,
+            WEIGHTS=weights,
+            SHIFTS=shifts,
+            ROWS=rows,
+            COLUMNS=columns,
         )
         across = triton.cdiv(width, columns)
         fold_kernel[(triton.cdiv(height, rows) * across, planes)](
@@ -165,7 +188,7 @@ def paint(y: Tensor, palette: Tensor, num_colors: Tensor) -> Tensor:
     painted = torch.empty(y.shape, dtype=torch.float32, device=y.device)
     if y.numel() == 0:
         return painted
-    block = min(1024, max(32, triton.next_power_of_2(height * width)))
+    block = min(PAINT_BLOCK, max(32, triton.next_power_of_2(height * width)))
     with on_device(y):
         paint_kernel[(triton.cdiv(height * width, block), images)](
             y,
@@ -176,6 +199,7 @@ def paint(y: Tensor, palette: Tensor, num_colors: Tensor) -> Tensor:
             palette.shape[1],
             CHANNELS=channels,
             BLOCK=block,
+            num_warps=PAINT_WARPS,
         )
     return painted
 
@@ -195,7 +219,7 @@ def tile(height: int, width: int) -> tuple[int, int]:
     """Rows and columns that one program of the blur works on: a whole small channel, or part of a large one."""
     if height <= 32 and width <= 32:
         return max(4, triton.next_power_of_2(height)), max(8, triton.next_power_of_2(width))
-    return 16, 64
+    return TILE
 
 
 def reflections(length: int, half: int) -> int:
@@ -205,7 +229,7 @@ def reflections(length: int, half: int) -> int:
 
 def ready(x: Tensor) -> Tensor:
     """The tensor itself, if it lies where these kernels can run."""
-    if x.is_cuda or os.environ.get("TRITON_INTERPRET") == "1":
+    if x.is_cuda or not isinstance(enter_kernel, triton.JITFunction):  # the latter: interpreted
         return x
     raise InputError(f"the triton backend works on CUDA tensors, got one on {x.device}: use backend='auto'")
 

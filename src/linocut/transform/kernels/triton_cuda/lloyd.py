@@ -66,7 +66,9 @@ def mark_bins(code, inside, notes, WORDS: tl.constexpr):
 
 
 @triton.jit
-def nearest_bin(p0, p1, p2, code, inside, notes, WIDTH: tl.constexpr, BINS: tl.constexpr, CHANNELS: tl.constexpr):
+def nearest_bin(
+    p0, p1, p2, code, inside, notes, WIDTH: tl.constexpr, BINS: tl.constexpr, CHANNELS: tl.constexpr
+):
     """The code of the occupied bin whose centre is nearest: the pixel's own, but for ties.
 
     A coordinate on a bin's lower face is as near to the next lower centre. Where several channels lie so, lowering any
@@ -135,7 +137,16 @@ def close_list(listed, length, ROW: tl.constexpr, UNROLL: tl.constexpr):
 
 @triton.jit
 def compare_listed(
-    p0, p1, p2, best, listed, length, PIXELS: tl.constexpr, ROW: tl.constexpr, CHANNELS: tl.constexpr, UNROLL: tl.constexpr
+    p0,
+    p1,
+    p2,
+    best,
+    listed,
+    length,
+    PIXELS: tl.constexpr,
+    ROW: tl.constexpr,
+    CHANNELS: tl.constexpr,
+    UNROLL: tl.constexpr,
 ):
     """The two smallest keys of each pixel, among `best` and the listed centres'; p is scaled."""
     second = tl.full((PIXELS,), NEVER, tl.float32)
@@ -214,7 +225,9 @@ def add_to_sums(sums, owner, p0, p1, p2, sign, which, CAP: tl.constexpr, CHANNEL
     """Put pixels into (sign 1) or take them out of (sign -1) their clusters. The order of additions does not matter."""
     one = tl.full(p0.shape, 1, tl.int64) << 32
     if CHANNELS == 3:
-        tl.atomic_add(sums + owner, sign * (p0 + (p1.to(tl.int64) << 32)), mask=which, sem="relaxed", scope="cta")
+        tl.atomic_add(
+            sums + owner, sign * (p0 + (p1.to(tl.int64) << 32)), mask=which, sem="relaxed", scope="cta"
+        )
         tl.atomic_add(sums + CAP + owner, sign * (p2 + one), mask=which, sem="relaxed", scope="cta")
     else:
         tl.atomic_add(sums + CAP + owner, sign * (p0 + one), mask=which, sem="relaxed", scope="cta")

@@ -86,7 +86,9 @@ def find_palette_kernel(
                 nearest_bin(p0, p1, p2, code, inside, notes, WIDTH, BINS, CHANNELS), inside, notes, WORDS
             )
         else:
-            search_everywhere(inside, pixels, pixel, centers, num_centers, notes, pixels, PIXELS, CAP, CHANNELS)
+            search_everywhere(
+                inside, pixels, pixel, centers, num_centers, notes, pixels, PIXELS, CAP, CHANNELS
+            )
             owner = tl.load(notes + PIXELS + at, mask=inside, other=0)
         add_to_sums(sums, owner, p0, p1, p2, 1, inside, CAP, CHANNELS)
         tl.debug_barrier()
