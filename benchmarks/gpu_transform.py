@@ -31,9 +31,7 @@ def crops(count, side, dice, device="cuda"):
 
     Each is flipped and dimmed at random and gets a little noise, so that no two are alike.
     """
-    photos = torch.stack(
-        [torch.from_numpy(np.array(p)).permute(2, 0, 1) for p in load_sample_images().images]
-    )
+    photos = torch.stack([torch.from_numpy(np.array(p)).permute(2, 0, 1) for p in load_sample_images().images])
     photos = photos.float().to(device)
     shrunk = [photos] if side > 53 else [torch.nn.functional.avg_pool2d(photos, n) for n in (6, 8, 8, 10)]
     if side > 427:
@@ -99,11 +97,7 @@ def first_difference(x, blur, palette):
         n = len(found.colors)
         if num_colors[i] != n or not np.array_equal(found.colors, colors[i, :n]):
             return f"palette of image {i}"
-        if (
-            not np.array_equal(found.population, population[i, :n])
-            or colors[i, n:].any()
-            or population[i, n:].any()
-        ):
+        if not np.array_equal(found.population, population[i, :n]) or colors[i, n:].any() or population[i, n:].any():
             return f"population of image {i}"
         if not np.array_equal(reference.leave(reference.paint(blurred, found.colors)[0]), painted[i]):
             return f"painting of image {i}"
@@ -113,9 +107,7 @@ def first_difference(x, blur, palette):
 def check_parity(dice):
     """Compare every odd image under every rule with the reference; return the failures."""
     failures, tried = [], 0
-    for (image_name, x), (rule_name, blur, palette) in itertools.product(
-        list(odd_images(dice)), list(rules())
-    ):
+    for (image_name, x), (rule_name, blur, palette) in itertools.product(list(odd_images(dice)), list(rules())):
         tried += len(x)
         wrong = first_difference(x, blur, palette)
         if wrong:
@@ -260,9 +252,7 @@ def try_variants(dice):
     return {
         "find_palette": try_settings(PALETTE_SETTINGS, lambda y: backend.find_palette(y, SMALL[1]), found),
         "blur 32": try_settings(BLUR_SETTINGS, lambda x: backend.blur(x, SMALL[0]), entering),
-        "blur 224": try_settings(
-            BLUR_SETTINGS, lambda x: backend.blur(x, LARGE[0]), {"64x224": [(x,) for x in large]}
-        ),
+        "blur 224": try_settings(BLUR_SETTINGS, lambda x: backend.blur(x, LARGE[0]), {"64x224": [(x,) for x in large]}),
         "paint": try_settings(PAINT_SETTINGS, backend.paint, painting),
     }
 
@@ -281,9 +271,7 @@ def measure(out: Path, variants: bool):
     report = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "commit": commit}
     report["parity failures"] = check_parity(dice)
     report.update(ceilings())
-    small = {
-        b: [(backend.blur(crops(b, 32, dice), SMALL[0])[0],) for _ in range(INPUT_SETS)] for b in (128, 4096)
-    }
+    small = {b: [(backend.blur(crops(b, 32, dice), SMALL[0])[0],) for _ in range(INPUT_SETS)] for b in (128, 4096)}
     report["lloyd"] = {b: lloyd_profile(sets, SMALL[1]) for b, sets in small.items()}
     noise = [(backend.blur(torch.rand((4096, 3, 32, 32), device="cuda"), SMALL[0])[0],)]
     report["noise, find_palette at 4096"] = median_ms(lambda y: backend.find_palette(y, SMALL[1]), noise)
@@ -303,9 +291,7 @@ def show(report):
     for key in ("device", "torch", "commit", "copy TB/s", "noise, find_palette at 4096"):
         print(f"{key}: {report[key]}")
     for batch, profile in report["lloyd"].items():
-        print(
-            f"find_palette at {batch}:", ", ".join(f"{name} {ms:.4f}" for name, ms in profile.items()), "ms"
-        )
+        print(f"find_palette at {batch}:", ", ".join(f"{name} {ms:.4f}" for name, ms in profile.items()), "ms")
     names = list(next(iter(report["stages"].values())))
     print(f"{'milliseconds':12}", *(f"{name:>15}" for name in names), f"{'images/s':>12}")
     for size, row in report["stages"].items():
@@ -318,16 +304,14 @@ def once():
     """Each kernel a few times at batch 4096, for a profiler to look at."""
     x = crops(4096, 32, np.random.default_rng(0))
     for _ in range(3):
-        _, y, level, *_ = transform(x, *SMALL)
+        level = transform(x, *SMALL)[2]
         backend.blur_transpose(x, level, SMALL[0])
     torch.cuda.synchronize()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--variants", action="store_true", help="try other launch settings of the palette kernel"
-    )
+    parser.add_argument("--variants", action="store_true", help="try other launch settings of the palette kernel")
     parser.add_argument("--once", action="store_true", help="only run the kernels, for a profiler")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out/benchmarks")))
     arguments = parser.parse_args()

@@ -1,8 +1,8 @@
 """The backend for NVIDIA GPUs, in Triton. Nothing here waits for the device, so a CUDA graph can hold it.
 
 Scratch memory is taken from torch's allocator and does not grow with the batch (palette) or is one int16 copy of the
-images (blur) and one float32 copy with margins (its transpose). With TRITON_INTERPRET=1 set before the first import,
-CPU tensors are taken too, slowly: that is how the kernels are tested without a GPU.
+images (blur) and one float32 copy with margins (its transpose). With TRITON_INTERPRET=1 set before Triton is first
+imported, CPU tensors are taken too, slowly: that is how the kernels are tested without a GPU.
 """
 
 from contextlib import nullcontext
@@ -11,7 +11,6 @@ import torch
 import triton
 from torch import Tensor
 
-from linocut.errors import InputError
 from linocut.transform.kernels.triton_cuda.blurring import (
     blur_kernel,
     enter_kernel,
@@ -37,7 +36,7 @@ PAINT_WARPS = 4
 
 def blur(x: Tensor, rule: BlurRule) -> tuple[Tensor, Tensor]:
     """Eighths int16 and kernel choice uint8 of unit floats (B,C,H,W)."""
-    x = ready(x).float().contiguous()
+    x = x.float().contiguous()
     # Kernels that enter run without fused multiply-adds: `enter` multiplies, rounds to float32, and then rounds again.
     eighths = torch.empty(x.shape, dtype=torch.int16, device=x.device)
     level = torch.zeros(x.shape, dtype=torch.uint8, device=x.device)
@@ -47,17 +46,13 @@ def blur(x: Tensor, rule: BlurRule) -> tuple[Tensor, Tensor]:
     weights, shifts = padded_weights(rule)
     with on_device(x):
         if len(weights[0]) == 1:
-            enter_kernel[(triton.cdiv(x.numel(), 1024),)](
-                x, eighths, x.numel(), BLOCK=1024, enable_fp_fusion=False
-            )
+            enter_kernel[(triton.cdiv(x.numel(), 1024),)](x, eighths, x.numel(), BLOCK=1024, enable_fp_fusion=False)
             return eighths, level
         rows, columns = tile(height, width)
         whole = height <= rows and width <= columns
         blurred = torch.empty_like(eighths)
         if not whole:
-            enter_kernel[(triton.cdiv(x.numel(), 1024),)](
-                x, eighths, x.numel(), BLOCK=1024, enable_fp_fusion=False
-            )
+            enter_kernel[(triton.cdiv(x.numel(), 1024),)](x, eighths, x.numel(), BLOCK=1024, enable_fp_fusion=False)
         across = triton.cdiv(width, columns)
         blur_kernel[(triton.cdiv(height, rows) * across, x.shape[0] * x.shape[1])](
             x,
@@ -82,7 +77,7 @@ def blur(x: Tensor, rule: BlurRule) -> tuple[Tensor, Tensor]:
 
 def blur_transpose(grad: Tensor, level: Tensor, rule: BlurRule) -> Tensor:
     """The gradient at the blur's input, its kernel choice frozen: float32 (B,C,H,W), the same bits every time."""
-    grad = ready(grad).float().contiguous()
+    grad = grad.float().contiguous()
     level = level.contiguous()
     weights, shifts = padded_weights(rule)
     half = len(weights[0]) // 2
@@ -126,7 +121,7 @@ def blur_transpose(grad: Tensor, level: Tensor, rule: BlurRule) -> Tensor:
 
 def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
     """Colours int16 (B,K,C), populations int32 (B,K) and num_colors int32 (B,) of images in eighths."""
-    y = ready(y).contiguous()
+    y = y.contiguous()
     images, channels, height, width = y.shape
     most = rule.most_colors(channels, height, width)
     colors = torch.empty((images, most, channels), dtype=torch.int16, device=y.device)
@@ -143,7 +138,6 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
     cap = max(32, triton.next_power_of_2(most))
     notes = max(4 * block, 2 * words)
     programs = min(images, PROGRAMS_PER_PROCESSOR * processors(y.device))
-    scratch = {"device": y.device}
     with on_device(y):
         small = y
         if (rows, columns) != (height, width):
@@ -156,10 +150,10 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
             colors,
             population,
             num_colors,
-            torch.empty((programs, 4 * cap), dtype=torch.int32, **scratch),
-            torch.empty((programs, 2 * (cap + UNROLL)), dtype=torch.int64, **scratch),
-            torch.empty((programs, 2 * cap), dtype=torch.int64, **scratch),
-            torch.empty((programs, notes), dtype=torch.int32, **scratch),
+            torch.empty((programs, 4 * cap), dtype=torch.int32, device=y.device),
+            torch.empty((programs, 2 * (cap + UNROLL)), dtype=torch.int64, device=y.device),
+            torch.empty((programs, 2 * cap), dtype=torch.int64, device=y.device),
+            torch.empty((programs, notes), dtype=torch.int32, device=y.device),
             images,
             rows * columns,
             most,
@@ -183,7 +177,7 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
 
 def paint(y: Tensor, palette: Tensor, num_colors: Tensor) -> Tensor:
     """Unit floats (B,C,H,W), every pixel its nearest colour."""
-    y = ready(y).contiguous()
+    y = y.contiguous()
     images, channels, height, width = y.shape
     painted = torch.empty(y.shape, dtype=torch.float32, device=y.device)
     if y.numel() == 0:
@@ -225,13 +219,6 @@ def tile(height: int, width: int) -> tuple[int, int]:
 def reflections(length: int, half: int) -> int:
     """How many places to look for mirror images of a pixel in a margin of `half`: see `reflection`."""
     return 4 * (1 + half // max(2 * (length - 1), 1)) + 2
-
-
-def ready(x: Tensor) -> Tensor:
-    """The tensor itself, if it lies where these kernels can run."""
-    if x.is_cuda or not isinstance(enter_kernel, triton.JITFunction):  # the latter: interpreted
-        return x
-    raise InputError(f"the triton backend works on CUDA tensors, got one on {x.device}: use backend='auto'")
 
 
 def on_device(x: Tensor):

@@ -1,5 +1,8 @@
 """Triton kernels of the adaptive blur: enter, edges, kernel choice and all blurs in one pass, and the transpose."""
 
+# mypy: ignore-errors
+# Triton's tuples grow inside loops that are unrolled when it compiles; Python's type rules do not know that.
+
 import triton
 import triton.language as tl
 
@@ -94,19 +97,19 @@ def blur_kernel(
 
     # int32 holds every sum: 2040 * 2^20 plus the half that rounds it is below 2^31.
     sums = ()
-    for k in tl.static_range(KERNELS):
+    for _ in tl.static_range(KERNELS):
         sums = sums + (tl.zeros((ROWS, COLUMNS), tl.int32),)  # noqa: RUF005
     for down in range(SIZE):
         line = mirror(row + down - HALF, height, TINY) * width
         across = ()
-        for k in tl.static_range(KERNELS):
+        for _ in tl.static_range(KERNELS):
             across = across + (tl.zeros((ROWS, COLUMNS), tl.int32),)  # noqa: RUF005
         for i in tl.static_range(SIZE):
             there = line + mirror(column + i - HALF, width, TINY)
             value = tl.load(eighths + there, mask=inside, other=0).to(tl.int32)
             more = ()
             for k in tl.static_range(KERNELS):
-                if WEIGHTS[k][i] == 0:
+                if WEIGHTS[k][i] == 0:  # noqa: SIM108
                     more = more + (across[k],)  # noqa: RUF005
                 else:
                     more = more + (across[k] + WEIGHTS[k][i] * value,)  # noqa: RUF005
@@ -121,7 +124,7 @@ def blur_kernel(
 
     result = tl.zeros((ROWS, COLUMNS), tl.int32)
     for k in tl.static_range(KERNELS):
-        if SHIFTS[k] == 0:
+        if SHIFTS[k] == 0:  # noqa: SIM108 (Triton decides it when it compiles)
             rounded = sums[k]
         else:
             rounded = (sums[k] + (1 << (2 * SHIFTS[k] - 1))) >> (2 * SHIFTS[k])

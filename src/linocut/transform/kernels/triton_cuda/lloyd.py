@@ -10,10 +10,10 @@ Most of the work is skipped without changing a bit of the result:
 A distance and its centre's index travel in one float32, distance * 2^bits + index, so that one minimum finds both and
 breaks ties to the lowest index. It is exact below 2^24; a pixel that gets no such key is searched everywhere too.
 
-Scratch memory is one slice for each program. `centers` holds four int32 rows (three coordinates and whether the
-centre moved), `listed` two int64 rows of float32 pairs (scaled coordinates and index of the centres to compare), `sums` two int64
-rows (two sums of coordinates, then a third and the population, 32 bits each). A program's threads meet at a barrier
-before they read what others wrote.
+Scratch memory is one slice for each program. `centers` holds four int32 rows: three coordinates, and whether the
+centre moved. `listed` holds two int64 rows of float32 pairs: scaled coordinates and index of the centres to compare.
+`sums` holds two int64 rows of int32 pairs: three sums of coordinates and the population. A program's threads meet at
+a barrier before they read what others wrote.
 """
 
 import triton
@@ -66,9 +66,7 @@ def mark_bins(code, inside, notes, WORDS: tl.constexpr):
 
 
 @triton.jit
-def nearest_bin(
-    p0, p1, p2, code, inside, notes, WIDTH: tl.constexpr, BINS: tl.constexpr, CHANNELS: tl.constexpr
-):
+def nearest_bin(p0, p1, p2, code, inside, notes, WIDTH: tl.constexpr, BINS: tl.constexpr, CHANNELS: tl.constexpr):
     """The code of the occupied bin whose centre is nearest: the pixel's own, but for ties.
 
     A coordinate on a bin's lower face is as near to the next lower centre. Where several channels lie so, lowering any
@@ -178,7 +176,7 @@ def search_everywhere(
     CAP: tl.constexpr,
     CHANNELS: tl.constexpr,
 ):
-    """For the `count` pixels in need: leave owner, squared distance and the second smallest one in three rows of `notes`."""
+    """Leave owner, squared distance and the second smallest one of the `count` pixels in need in rows of `notes`."""
     SOME: tl.constexpr = 16
     BLOCK: tl.constexpr = 64
     wanted = need.to(tl.int32)
@@ -225,9 +223,7 @@ def add_to_sums(sums, owner, p0, p1, p2, sign, which, CAP: tl.constexpr, CHANNEL
     """Put pixels into (sign 1) or take them out of (sign -1) their clusters. The order of additions does not matter."""
     one = tl.full(p0.shape, 1, tl.int64) << 32
     if CHANNELS == 3:
-        tl.atomic_add(
-            sums + owner, sign * (p0 + (p1.to(tl.int64) << 32)), mask=which, sem="relaxed", scope="cta"
-        )
+        tl.atomic_add(sums + owner, sign * (p0 + (p1.to(tl.int64) << 32)), mask=which, sem="relaxed", scope="cta")
         tl.atomic_add(sums + CAP + owner, sign * (p2 + one), mask=which, sem="relaxed", scope="cta")
     else:
         tl.atomic_add(sums + CAP + owner, sign * (p0 + one), mask=which, sem="relaxed", scope="cta")

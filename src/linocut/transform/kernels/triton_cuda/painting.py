@@ -33,20 +33,14 @@ def thumbnail_kernel(y, small, height, width, rows, columns, CELLS: tl.constexpr
             column = start + step
             share = overlap(column, j, width, columns)
             there = kept & (column < width) & (share > 0)
-            line += share * tl.load(y + tl.cast(row, tl.int64) * width + column, mask=there, other=0).to(
-                tl.int32
-            )
+            line += share * tl.load(y + tl.cast(row, tl.int64) * width + column, mask=there, other=0).to(tl.int32)
         total += tl.cast(overlap(row, i, height, rows), tl.int64) * line
     area = tl.cast(height, tl.int64) * width
-    tl.store(
-        small + (plane * rows + i) * columns + j, ((2 * total + area) // (2 * area)).to(tl.int16), mask=kept
-    )
+    tl.store(small + (plane * rows + i) * columns + j, ((2 * total + area) // (2 * area)).to(tl.int16), mask=kept)
 
 
 @triton.jit
-def paint_kernel(
-    y, palette, num_colors, painted, pixels, most_colors, CHANNELS: tl.constexpr, BLOCK: tl.constexpr
-):
+def paint_kernel(y, palette, num_colors, painted, pixels, most_colors, CHANNELS: tl.constexpr, BLOCK: tl.constexpr):
     """A block of one image's pixels, each its nearest colour; the first of equals, as colours come in order."""
     image = tl.program_id(1).to(tl.int64)
     y += image * CHANNELS * pixels

@@ -82,13 +82,9 @@ def find_palette_kernel(
         tl.debug_barrier()
 
         if WORDS > 0:
-            owner = rank_of(
-                nearest_bin(p0, p1, p2, code, inside, notes, WIDTH, BINS, CHANNELS), inside, notes, WORDS
-            )
+            owner = rank_of(nearest_bin(p0, p1, p2, code, inside, notes, WIDTH, BINS, CHANNELS), inside, notes, WORDS)
         else:
-            search_everywhere(
-                inside, pixels, pixel, centers, num_centers, notes, pixels, PIXELS, CAP, CHANNELS
-            )
+            search_everywhere(inside, pixels, pixel, centers, num_centers, notes, pixels, PIXELS, CAP, CHANNELS)
             owner = tl.load(notes + PIXELS + at, mask=inside, other=0)
         add_to_sums(sums, owner, p0, p1, p2, 1, inside, CAP, CHANNELS)
         tl.debug_barrier()
@@ -125,9 +121,7 @@ def find_palette_kernel(
                 key = best
                 in_need = tl.sum(need.to(tl.int32), 0)
                 if in_need > 0:
-                    search_everywhere(
-                        need, in_need, pixel, centers, num_centers, notes, pixels, PIXELS, CAP, CHANNELS
-                    )
+                    search_everywhere(need, in_need, pixel, centers, num_centers, notes, pixels, PIXELS, CAP, CHANNELS)
                     found = tl.load(notes + PIXELS + at, mask=need, other=0)
                     distance = tl.load(notes + 2 * PIXELS + at, mask=need, other=0)
                     bound = tl.where(need, tl.load(notes + 3 * PIXELS + at, mask=need, other=0), bound)
@@ -220,7 +214,8 @@ def separate(
         for j in range(num_centers):
             if (tl.load(sums + CAP + j) >> 32) > 0:
                 distance = squared_distance(x0, x1, x2, centers + j, CAP, CHANNELS)
-                partner |= ((distance >= squared_separation) & (k != j)).to(tl.int32)
+                distance = tl.where(k == j, -1, distance)  # nobody is its own partner
+                partner |= (distance >= squared_separation).to(tl.int32)
                 other = tl.where(distance > farthest, j, other)
                 farthest = tl.maximum(farthest, distance)
         some = tl.max(tl.where(rank > 0, partner, 0), 0)
