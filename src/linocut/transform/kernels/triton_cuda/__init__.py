@@ -53,14 +53,15 @@ def blur(x: Tensor, rule: BlurRule) -> tuple[Tensor, Tensor]:
         blurred = torch.empty_like(eighths)
         if not whole:
             enter_kernel[(triton.cdiv(x.numel(), 1024),)](x, eighths, x.numel(), BLOCK=1024, enable_fp_fusion=False)
-        across = triton.cdiv(width, columns)
-        blur_kernel[(triton.cdiv(height, rows) * across, x.shape[0] * x.shape[1])](
+        down, across = triton.cdiv(height, rows), triton.cdiv(width, columns)
+        blur_kernel[(x.shape[0] * x.shape[1] * down * across,)](
             x,
             eighths,
             blurred,
             level,
             height,
             width,
+            down,
             across,
             LIMITS=rule.limits,
             WEIGHTS=weights,
@@ -90,25 +91,17 @@ def blur_transpose(grad: Tensor, level: Tensor, rule: BlurRule) -> Tensor:
     folded = torch.empty_like(grad)
     rows, columns = 16, 32
     with on_device(grad):
-        across = triton.cdiv(wide, columns)
-        spread_kernel[(triton.cdiv(high, rows) * across, planes)](
-            grad,
-            level,
-            spread,
-            height,
-            width,
-            across,
-            WEIGHTS=weights,
-            SHIFTS=shifts,
-            ROWS=rows,
-            COLUMNS=columns,
+        down, across = triton.cdiv(high, rows), triton.cdiv(wide, columns)
+        spread_kernel[(planes * down * across,)](
+            grad, level, spread, height, width, down, across, WEIGHTS=weights, SHIFTS=shifts, ROWS=rows, COLUMNS=columns
         )
-        across = triton.cdiv(width, columns)
-        fold_kernel[(triton.cdiv(height, rows) * across, planes)](
+        down, across = triton.cdiv(height, rows), triton.cdiv(width, columns)
+        fold_kernel[(planes * down * across,)](
             spread,
             folded,
             height,
             width,
+            down,
             across,
             reflections(height, half),
             reflections(width, half),
@@ -142,7 +135,7 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
         small = y
         if (rows, columns) != (height, width):
             small = torch.empty((images, channels, rows, columns), dtype=torch.int16, device=y.device)
-            thumbnail_kernel[(rows, images * channels)](
+            thumbnail_kernel[(images * channels * rows,)](
                 y, small, height, width, rows, columns, CELLS=triton.next_power_of_2(columns), num_warps=1
             )
         find_palette_kernel[(programs,)](
@@ -184,7 +177,7 @@ def paint(y: Tensor, palette: Tensor, num_colors: Tensor) -> Tensor:
         return painted
     block = min(PAINT_BLOCK, max(32, triton.next_power_of_2(height * width)))
     with on_device(y):
-        paint_kernel[(triton.cdiv(height * width, block), images)](
+        paint_kernel[(images * triton.cdiv(height * width, block),)](
             y,
             palette.contiguous(),
             num_colors.contiguous(),

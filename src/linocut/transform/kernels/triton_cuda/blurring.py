@@ -46,6 +46,7 @@ def blur_kernel(
     level,
     height,
     width,
+    tiles_down,
     tiles_across,
     LIMITS: tl.constexpr,
     WEIGHTS: tl.constexpr,
@@ -62,11 +63,12 @@ def blur_kernel(
     KERNELS: tl.constexpr = len(WEIGHTS)
     SIZE: tl.constexpr = len(WEIGHTS[0])
     HALF: tl.constexpr = SIZE // 2
-    plane = tl.program_id(1).to(tl.int64) * height * width
+    tile = tl.program_id(0) % (tiles_down * tiles_across)
+    plane = (tl.program_id(0) // (tiles_down * tiles_across)).to(tl.int64) * height * width
     x += plane
     eighths += plane
-    row = (tl.program_id(0) // tiles_across) * ROWS + tl.arange(0, ROWS)[:, None]
-    column = (tl.program_id(0) % tiles_across) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    row = (tile // tiles_across) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = (tile % tiles_across) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     inside = (row < height) & (column < width)
     here = row * width + column
     if ENTER:
@@ -140,6 +142,7 @@ def spread_kernel(
     spread,
     height,
     width,
+    tiles_down,
     tiles_across,
     WEIGHTS: tl.constexpr,
     SHIFTS: tl.constexpr,
@@ -150,11 +153,12 @@ def spread_kernel(
     KERNELS: tl.constexpr = len(WEIGHTS)
     SIZE: tl.constexpr = len(WEIGHTS[0])
     HALF: tl.constexpr = SIZE // 2
-    plane = tl.program_id(1).to(tl.int64)
+    tile = tl.program_id(0) % (tiles_down * tiles_across)
+    plane = (tl.program_id(0) // (tiles_down * tiles_across)).to(tl.int64)
     grad += plane * height * width
     level += plane * height * width
-    row = (tl.program_id(0) // tiles_across) * ROWS + tl.arange(0, ROWS)[:, None]
-    column = (tl.program_id(0) % tiles_across) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    row = (tile // tiles_across) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = (tile % tiles_across) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     total = tl.zeros((ROWS, COLUMNS), tl.float32)
     for down in range(SIZE):
         y = row - down  # margins count from 0 here, so output pixel y read rows y .. y + SIZE - 1
@@ -202,6 +206,7 @@ def fold_kernel(
     folded,
     height,
     width,
+    tiles_down,
     tiles_across,
     reflections_down,
     reflections_across,
@@ -210,11 +215,12 @@ def fold_kernel(
     COLUMNS: tl.constexpr,
 ):
     """The mirrored margin added to the pixels it mirrors, in a fixed order."""
-    plane = tl.program_id(1).to(tl.int64)
+    tile = tl.program_id(0) % (tiles_down * tiles_across)
+    plane = (tl.program_id(0) // (tiles_down * tiles_across)).to(tl.int64)
     wide = width + 2 * HALF
     spread += plane * (height + 2 * HALF) * wide
-    row = (tl.program_id(0) // tiles_across) * ROWS + tl.arange(0, ROWS)[:, None]
-    column = (tl.program_id(0) % tiles_across) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    row = (tile // tiles_across) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = (tile % tiles_across) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     inside = (row < height) & (column < width)
     total = tl.zeros((ROWS, COLUMNS), tl.float32)
     for n in range(reflections_down):

@@ -17,9 +17,9 @@ def overlap(pixel, cell, length, cells):
 @triton.jit
 def thumbnail_kernel(y, small, height, width, rows, columns, CELLS: tl.constexpr):
     """One row of cells of one channel: the image's exact area average, rounded half up."""
-    plane = tl.program_id(1).to(tl.int64)
+    plane = (tl.program_id(0) // rows).to(tl.int64)
     y += plane * height * width
-    i = tl.program_id(0)
+    i = tl.program_id(0) % rows
     j = tl.arange(0, CELLS)
     kept = j < columns
     first = i * height // rows
@@ -42,11 +42,12 @@ def thumbnail_kernel(y, small, height, width, rows, columns, CELLS: tl.constexpr
 @triton.jit
 def paint_kernel(y, palette, num_colors, painted, pixels, most_colors, CHANNELS: tl.constexpr, BLOCK: tl.constexpr):
     """A block of one image's pixels, each its nearest colour; the first of equals, as colours come in order."""
-    image = tl.program_id(1).to(tl.int64)
+    blocks = tl.cdiv(pixels, BLOCK)
+    image = (tl.program_id(0) // blocks).to(tl.int64)
     y += image * CHANNELS * pixels
     painted += image * CHANNELS * pixels
     palette += image * CHANNELS * most_colors
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = (tl.program_id(0) % blocks) * BLOCK + tl.arange(0, BLOCK)
     inside = at < pixels
     p0 = tl.load(y + at, mask=inside, other=0).to(tl.float32)
     p1 = p0
