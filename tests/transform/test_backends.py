@@ -131,10 +131,10 @@ def test_threads_do_not_matter(backend, draw, photographs, one_thread):
 def test_strips_do_not_matter(monkeypatch, draw):
     """The torch backend cuts its work into strips; here into strips far smaller than any image."""
     for module in (torch_nearest, torch_ops, torch_palette):
-        monkeypatch.setattr(module, "strip_elements", lambda device: 97)
+        monkeypatch.setattr(module, "strip_elements", lambda device: 601)
     for channels in (1, 3):
         rule = PaletteRule(separation=192, at_least_two=True)
-        check_same(torch_ops, draw(14, 6, channels, 37, 40), BLURS[0], rule)
+        check_same(torch_ops, draw(14, 3, channels, 35, 40), BLURS[0], rule)
 
 
 def test_full_width_tables_give_the_same(draw):

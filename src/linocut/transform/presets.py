@@ -51,7 +51,7 @@ def rescale_kernel(size: int, side: int, native_side: int) -> int:
 
 
 def _shorter_side(image_size: int | Sequence[int]) -> int:
-    sides = [image_size] if isinstance(image_size, int) else list(image_size)[-2:]
+    sides = list(image_size)[-2:] if isinstance(image_size, Sequence) else [image_size]
     if not sides or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in sides):
         raise InputError(f"image_size must be a number of pixels or (height, width), got {image_size!r}")
     return min(sides)
