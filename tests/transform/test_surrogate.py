@@ -1,4 +1,4 @@
-"""Backward rules: the blur's transpose is exact, the soft codebook's slope is autograd's, nothing is zero by accident."""
+"""Backward rules: the blur's transpose is exact, the soft slope is autograd's, nothing is zero by accident."""
 
 import sys
 

@@ -84,7 +84,7 @@ def test_there_are_forty():
 
 def test_an_image_object_is_refused():
     image = pytest.importorskip("PIL.Image").fromarray(np.zeros((4, 5, 3), dtype=np.uint8))
-    with pytest.raises(InputError, match="PIL.Image"):
+    with pytest.raises(InputError, match=r"PIL\.Image"):
         EssentialFeatures()(image)
 
 
