@@ -170,6 +170,11 @@ def test_no_function_in_forward_has_a_name_that_autoattack_flags(draw):
     assert not called & {"grad", "backward", "_make_grads"}
 
 
+def test_torch_func_raises_rather_than_give_zero(draw):
+    with pytest.raises(RuntimeError, match="functorch"):
+        torch.func.grad(lambda x: EssentialFeatures(backend="torch")(x).sum())(draw(12, 2))
+
+
 @pytest.mark.parametrize(
     "settings", [{"surrogate": "magic"}, {"softness": 0.0}, {"softness": -1}, {"softness": float("nan")}]
 )
