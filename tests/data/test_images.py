@@ -28,9 +28,7 @@ def chunk(kind, data):
 def png(values, color_type, depth=16, extra=b"", size=None):
     """A PNG built by hand, for what Pillow does not write. values: (H, W, channels)."""
     height, width = size or values.shape[:2]
-    rows = (
-        b"" if values is None else b"".join(b"\0" + row.astype(f">u{depth // 8}").tobytes() for row in values)
-    )
+    rows = b"" if values is None else b"".join(b"\0" + row.astype(f">u{depth // 8}").tobytes() for row in values)
     header = struct.pack(">IIBBBBB", width, height, depth, color_type, 0, 0, 0)
     body = chunk(b"IHDR", header) + extra + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + body
@@ -385,9 +383,7 @@ def test_exif_orientation_is_applied(decode, orientation, kind):
 
 
 def test_a_damaged_exif_block_does_not_lose_the_picture(decode):
-    pixels, notes = decode(
-        encoded(photograph(), "JPEG", exif=b"Exif\0\0II*\0\xff\xff\xff\xff"), "picture.jpg"
-    )
+    pixels, notes = decode(encoded(photograph(), "JPEG", exif=b"Exif\0\0II*\0\xff\xff\xff\xff"), "picture.jpg")
     assert pixels.shape == (3, 16, 24)
     assert len(notes) <= 1
 
@@ -411,9 +407,7 @@ def samples():
     files += [encoded(photograph(mode), "PNG") for mode in ("1", "L", "P", "LA", "RGBA")]
     files += [png(np.full((6, 7, n), 30_000), color) for n, color in ((1, 0), (3, 2), (2, 4), (4, 6))]
     files += [encoded(photograph("CMYK"), "JPEG"), encoded(photograph(), "JPEG", progressive=True)]
-    files += [
-        encoded(photograph(), "TIFF", compression=way) for way in ("tiff_lzw", "tiff_adobe_deflate", "jpeg")
-    ]
+    files += [encoded(photograph(), "TIFF", compression=way) for way in ("tiff_lzw", "tiff_adobe_deflate", "jpeg")]
     files += [encoded(photograph(), "GIF", save_all=True, append_images=[photograph("L")])]
     files += [
         b"P3\n2 2\n255\n" + b"1 2 3 " * 4,
@@ -498,9 +492,7 @@ def test_threads_share_the_silence_and_leave_the_filters_as_they_were(tmp_path):
 
 @pytest.mark.parametrize("channels", [1, 3])
 def test_what_is_written_is_read_back(tmp_path, channels):
-    pixels = torch.randint(
-        0, 256, (channels, 9, 7), dtype=torch.uint8, generator=torch.Generator().manual_seed(0)
-    )
+    pixels = torch.randint(0, 256, (channels, 9, 7), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
     write_png(tmp_path / "out.png", pixels)
     back, notes = read_image(tmp_path / "out.png")
     assert torch.equal(back, pixels)

@@ -172,12 +172,7 @@ def write_png(path: str | os.PathLike[str], pixels: torch.Tensor) -> None:
     The bytes go to a neighbour first and take the name when complete; a failure leaves nothing behind.
     """
     path = Path(path)
-    if (
-        pixels.dtype != torch.uint8
-        or pixels.dim() != 3
-        or pixels.shape[0] not in (1, 3)
-        or pixels.numel() == 0
-    ):
+    if pixels.dtype != torch.uint8 or pixels.dim() != 3 or pixels.shape[0] not in (1, 3) or pixels.numel() == 0:
         raise InputError(
             f"{path}: a PNG is written from a uint8 tensor of shape (1 or 3, H, W), "
             f"got {pixels.dtype} of shape {tuple(pixels.shape)}"

@@ -19,9 +19,7 @@ def as_bytes(picture: Image.Image, handle: IO[bytes]) -> tuple[np.ndarray, list[
     """The picture as uint8 (H,W,C), C = 1 for grey and 3 otherwise, and what had to be changed."""
     mode, raw = picture.mode, _raw_mode(picture)
     if mode == "F":
-        raise UnclearPixels(
-            "its pixels are floats, which have no fixed black and white: save it with 8 bits first"
-        )
+        raise UnclearPixels("its pixels are floats, which have no fixed black and white: save it with 8 bits first")
     if mode == "LAB":
         raise UnclearPixels("its colours are CIE Lab: save it as RGB first")
     if mode.startswith("I"):
@@ -68,9 +66,7 @@ def _sixteen_bit_grey(picture: Image.Image, raw: str) -> tuple[np.ndarray, list[
         )
     values = np.array(picture).astype(np.uint32)
     hidden = picture.info.get("transparency")
-    opaque = (
-        np.full(values.shape, 65535, np.uint32) if hidden is None else np.where(values == hidden, 0, 65535)
-    )
+    opaque = np.full(values.shape, 65535, np.uint32) if hidden is None else np.where(values == hidden, 0, 65535)
     return _scale(values[:, :, None], opaque)
 
 
