@@ -54,6 +54,11 @@ def read_image(path: str | os.PathLike[str]) -> tuple[torch.Tensor, tuple[str, .
 _TOO_LARGE = f"the header announces more than {MOST_PIXELS // 10**6} megapixels; make it smaller first"
 
 
+def image_suffixes() -> set[str]:
+    """The file name endings ('.png') of the formats that `read_image` decodes, in lower case."""
+    return {suffix for suffix, kind in Image.registered_extensions().items() if kind in FORMATS}
+
+
 def _open_regular(path: Path) -> IO[bytes]:
     """The file opened for reading; folders, pipes and devices are refused: reading them may never end."""
     try:
