@@ -38,6 +38,8 @@ def plan(inputs: Sequence[str], out: Path, *, explain: bool = False) -> list[Job
         raise InputError(f"no image files in {', '.join(inputs)} (looked for {', '.join(sorted(image_suffixes()))})")
     _refuse_input_folder(out, folders)
     names = _distinct(found)
+    if explain and any(name.parts[0].casefold() == PANEL_FOLDER for name in names.values() if len(name.parts) > 1):
+        raise InputError(f"the inputs hold a folder {PANEL_FOLDER!r}, which is where panels go: rename it")
     return [
         Job(source=source, target=out / name, panel=out / PANEL_FOLDER / name if explain else None)
         for source, name in sorted(names.items(), key=lambda item: item[1])
