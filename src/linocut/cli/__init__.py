@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from linocut import __version__
-from linocut.cli import demo, transform
+from linocut.cli import demo, doctor, transform
 from linocut.errors import InputError
 
 
@@ -24,6 +24,7 @@ class Verbs(TyperGroup):
 app = typer.Typer(cls=Verbs, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command("transform")(transform.transform)
 app.command("demo")(demo.demo)
+app.command("doctor")(doctor.doctor)
 
 
 def _print_version(wanted: bool) -> None:

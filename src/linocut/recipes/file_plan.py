@@ -29,15 +29,13 @@ def plan(inputs: Sequence[str], out: Path, *, explain: bool = False) -> list[Job
     them apart the whole plan is refused, as it is when `out` lies where inputs are read.
     """
     found: dict[Path, Path] = {}
-    folders: set[Path] = set()
     for given in inputs:
-        for source, relative, folder in _expand(given):
+        for source, relative in _expand(given):
             found.setdefault(source.resolve(), relative)
-            folders.add(folder.resolve())
     if not found:
         raise InputError(f"no image files in {', '.join(inputs)} (looked for {', '.join(sorted(image_suffixes()))})")
-    _refuse_input_folder(out, folders)
     names = _distinct(found)
+    _refuse_input_folder(out, names, [Path(given).resolve() for given in inputs if Path(given).is_dir()])
     if explain and any(name.parts[0].casefold() == PANEL_FOLDER for name in names.values() if len(name.parts) > 1):
         raise InputError(f"the inputs hold a folder {PANEL_FOLDER!r}, which is where panels go: rename it")
     return [
@@ -46,13 +44,13 @@ def plan(inputs: Sequence[str], out: Path, *, explain: bool = False) -> list[Job
     ]
 
 
-def _expand(given: str) -> Iterator[tuple[Path, Path, Path]]:
-    """(file, its path relative to what was given, the folder it was asked from) for a file, folder or glob."""
+def _expand(given: str) -> Iterator[tuple[Path, Path]]:
+    """(file, its path below what was given) for a file, a folder or a glob."""
     path = Path(given)
     if path.is_dir():
-        yield from ((file, file.relative_to(path), path) for file in _files_below(path))
+        yield from ((file, file.relative_to(path)) for file in _files_below(path))
     elif path.exists():
-        yield path, Path(path.name), path.parent
+        yield path, Path(path.name)
     elif glob.has_magic(given):
         base = _folder_before_the_pattern(path)
         matches = [Path(match) for match in sorted(glob.glob(given, recursive=True))]
@@ -60,7 +58,7 @@ def _expand(given: str) -> Iterator[tuple[Path, Path, Path]]:
             raise InputError(f"{given}: nothing matches this pattern")
         for match in matches:
             for file in _files_below(match) if match.is_dir() else [match]:
-                yield file, file.relative_to(base), base
+                yield file, file.relative_to(base)
     else:
         raise InputError(f"{given}: no such file, folder or pattern")
 
@@ -88,11 +86,14 @@ def _folder_before_the_pattern(path: Path) -> Path:
     return Path(*plain)
 
 
-def _refuse_input_folder(out: Path, folders: set[Path]) -> None:
+def _refuse_input_folder(out: Path, names: dict[Path, Path], given_folders: list[Path]) -> None:
+    """Outputs never land beside inputs, nor where the next run would take them for inputs."""
     there = out.resolve()
-    for folder in folders:
-        if there == folder or folder in there.parents:
-            raise InputError(f"--out {out} lies in {folder}, where inputs are read: give a folder outside it")
+    inside = next((folder for folder in given_folders if folder in (there, *there.parents)), None)
+    read = {source.parent for source in names}
+    beside = next((place for name in names.values() if (place := (there / name).parent.resolve()) in read), None)
+    if inside or beside:
+        raise InputError(f"--out {out} would write into {inside or beside}, where inputs are read: give another folder")
 
 
 def _distinct(found: dict[Path, Path]) -> dict[Path, Path]:
