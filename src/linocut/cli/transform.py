@@ -83,6 +83,7 @@ def transform(
         typer.echo(f"linocut transform: stopped after {len(outcomes)} of {len(jobs)} files: {reason}", err=True)
         raise typer.Exit(1) from None
     summary = summarize(outcomes, time.monotonic() - start)
+    outcomes.sort(key=lambda outcome: outcome.job.source)
     if as_json:
         records = [as_record(outcome) for outcome in outcomes]
         typer.echo(json.dumps({"settings": features.settings(), "device": str(where), **summary, "files": records}))
