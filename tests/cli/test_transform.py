@@ -138,7 +138,7 @@ def test_wrong_places_exit_with_two(folder, tmp_path):
 
 
 def test_a_full_disk_exits_with_one_and_says_so(folder, tmp_path, monkeypatch):
-    def full(self, handle, format):
+    def full(self, handle, **options):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Image.Image, "save", full)

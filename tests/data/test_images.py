@@ -180,10 +180,10 @@ BOMBS = {
 @pytest.mark.parametrize("name", BOMBS)
 def test_bombs_are_refused_from_the_header(decode, name):
     decode(encoded(photograph(), "PNG"))  # plugins are loaded before the measurement
-    before, start = resident_bytes(), time.perf_counter()
+    before, start = resident_bytes(), time.process_time()
     refused(decode, BOMBS[name], *([] if name == "webp" else ["megapixels"]))
     assert resident_bytes() - before < 50e6
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_the_naive_way_accepts_the_bomb_with_a_mere_warning(tmp_path):
@@ -512,7 +512,7 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_no_half_one(tmp_path, monk
     pixels = torch.zeros(3, 4, 4, dtype=torch.uint8)
     write_png(tmp_path / "out.png", pixels)
 
-    def full_disk(self, handle, format):
+    def full_disk(self, handle, **options):
         handle.write(b"half")
         raise OSError(28, "No space left on device")
 

@@ -92,7 +92,7 @@ def test_colors_are_counted(count):
 
 
 def test_a_full_disk_stops_the_run_and_leaves_no_half_file(folder, tmp_path, features, monkeypatch):
-    def full(self, handle, format):
+    def full(self, handle, **options):
         handle.write(b"half")
         raise OSError(28, "No space left on device")
 

@@ -44,18 +44,22 @@ def transform_files(jobs: Sequence[Job], transform: EssentialFeatures, device: t
     an output that cannot be written stops everything with an InputError, since the next would fail too."""
     workers = _available_cores()
     pool = ThreadPoolExecutor(workers)
-    writing: deque[Future[Outcome]] = deque()
+    writing: deque[tuple[int, Future[Outcome]]] = deque()
+    unwritten = 0  # pixels that are transformed and still in memory
     try:
         for batch in _batches(pool, jobs, ahead=2 * workers):
             if isinstance(batch, Outcome):
                 yield batch
                 continue
-            for finish in _transform(batch, transform, device):
-                writing.append(pool.submit(finish))
-            while writing and (writing[0].done() or len(writing) > 4 * MOST_IN_A_BATCH):
-                yield writing.popleft().result()
+            size = batch[0].pixels[0].numel()
+            writing += [(size, pool.submit(finish)) for finish in _transform(batch, transform, device)]
+            unwritten += size * len(batch)
+            while writing and (unwritten > WAITING_PIXELS or writing[0][1].done()):
+                size, future = writing.popleft()
+                unwritten -= size
+                yield future.result()
         while writing:
-            yield writing.popleft().result()
+            yield writing.popleft()[1].result()
     finally:
         pool.shutdown(cancel_futures=True)
 
