@@ -130,7 +130,7 @@ def _transform(
 
 def as_levels(unit: torch.Tensor) -> torch.Tensor:
     """Unit floats of the transform as uint8: back to whole eighths first, so that halves round to even exactly."""
-    return ((unit * 2040).round() / 8).round().to(torch.uint8)
+    return (unit * 2040).round_().div_(8).round_().to(torch.uint8)
 
 
 def count_colors(levels: torch.Tensor) -> int:
