@@ -68,6 +68,12 @@ def test_outputs_never_go_into_a_folder_that_is_read(tree, out):
         plan([str(folder)], folder / out)
 
 
+def test_nor_into_a_folder_that_a_pattern_names(tree, tmp_path):
+    folder = tree("x.jpg")
+    with pytest.raises(InputError, match="where inputs are read"):
+        plan([str(tmp_path / "i*")], folder / "below")
+
+
 def test_outputs_never_go_beside_a_file_that_is_read(tree):
     folder = tree("x.jpg")
     with pytest.raises(InputError, match="where inputs are read"):

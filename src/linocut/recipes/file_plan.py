@@ -35,7 +35,7 @@ def plan(inputs: Sequence[str], out: Path, *, explain: bool = False) -> list[Job
     if not found:
         raise InputError(f"no image files in {', '.join(inputs)} (looked for {', '.join(sorted(image_suffixes()))})")
     names = _distinct(found)
-    _refuse_input_folder(out, names, [Path(given).resolve() for given in inputs if Path(given).is_dir()])
+    _refuse_input_folder(out, names, [folder for given in inputs for folder in _folders(given)])
     if explain and any(name.parts[0].casefold() == PANEL_FOLDER for name in names.values() if len(name.parts) > 1):
         raise InputError(f"the inputs hold a folder {PANEL_FOLDER!r}, which is where panels go: rename it")
     return [
@@ -61,6 +61,12 @@ def _expand(given: str) -> Iterator[tuple[Path, Path]]:
                 yield file, file.relative_to(base)
     else:
         raise InputError(f"{given}: no such file, folder or pattern")
+
+
+def _folders(given: str) -> list[Path]:
+    """The folders that are read with all below them."""
+    named = [given] if Path(given).exists() else glob.glob(given, recursive=True)
+    return [Path(name).resolve() for name in named if Path(name).is_dir()]
 
 
 def _files_below(folder: Path) -> list[Path]:
