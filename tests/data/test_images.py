@@ -164,7 +164,17 @@ def webp_header(width, height):
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
+def tiled_tiff(side):
+    """A picture of 10 x 10 pixels in one compressed tile of side x side."""
+    data = zlib.compress(bytes(1000))
+    tags = [(256, 10), (257, 10), (258, 8), (259, 8), (262, 1), (277, 1), (322, side), (323, side), (324, 8)]
+    entries = [struct.pack("<HHII", tag, 4, 1, value) for tag, value in [*tags, (325, len(data))]]
+    directory = struct.pack("<H", len(entries)) + b"".join(entries) + bytes(4)
+    return b"II*\0" + struct.pack("<I", 8 + len(data)) + data + directory
+
+
 BOMBS = {
+    "tile": tiled_tiff(32_768),
     "144 megapixels": png(np.zeros((12000, 1500, 1), np.uint8), 0, depth=8, size=(12000, 12000)),
     "just above": png(np.zeros((1, 1, 1)), 2, depth=8, size=(10_000, 10_001)),
     "far above": png(np.zeros((1, 1, 1)), 2, depth=8, size=(2**31 - 1, 2**31 - 1)),

@@ -22,6 +22,7 @@ from linocut.errors import InputError
 # JPEG 2000 (silently cuts 16-bit colour to its high byte).
 FORMATS = ("AVIF", "BMP", "DIB", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 MOST_PIXELS = 100_000_000
+LARGEST_SPARE_TILE = 4096 * 4096
 COMPRESSION = 3  # on pictures of few colours 1.6 times as fast as the default of 6, and no larger
 
 
@@ -78,7 +79,7 @@ def _decode(handle: IO[bytes], path: Path) -> tuple[np.ndarray, list[str]]:
     picture = Image.open(handle, formats=[f for f in FORMATS if f in Image.OPEN])
     if picture.width * picture.height > MOST_PIXELS:
         raise InputError(f"{path}: {_TOO_LARGE}")
-    _refuse_gaps(picture, path)
+    _refuse_odd_tiff(picture, path)
     notes = [*_wrong_name(path, picture.format or "")]
     pixels, changes = as_bytes(picture, handle)
     turned, turn = _upright(pixels, picture)
@@ -89,13 +90,21 @@ def _decode(handle: IO[bytes], path: Path) -> tuple[np.ndarray, list[str]]:
     return turned, notes
 
 
-def _refuse_gaps(picture: Image.Image, path: Path) -> None:
-    """A TIFF may list fewer strips than its height needs; Pillow would leave the rest black and say nothing."""
-    if picture.format == "TIFF":
-        boxes = [tile[1] for tile in picture.tile]  # type: ignore[attr-defined]
-        covered = sum((right - left) * (lower - upper) for left, upper, right, lower in boxes)
-        if covered < picture.width * picture.height:
-            raise InputError(f"{path}: its strips cover only a part of the picture")
+def _refuse_odd_tiff(picture: Image.Image, path: Path) -> None:
+    """Refuse two lies that a TIFF can tell and Pillow believes.
+
+    Fewer strips than the height needs: the rest would stay black. Tiles far larger than the picture: the decoder
+    would make room for a whole one.
+    """
+    if picture.format != "TIFF":
+        return
+    pixels = picture.width * picture.height
+    boxes = [tile[1] for tile in picture.tile]  # type: ignore[attr-defined]
+    if sum((right - left) * (lower - upper) for left, upper, right, lower in boxes) < pixels:
+        raise InputError(f"{path}: its strips cover only a part of the picture")
+    tags = picture.tag_v2  # type: ignore[attr-defined]
+    if tags.get(322, 0) * tags.get(323, 0) > max(pixels, LARGEST_SPARE_TILE):
+        raise InputError(f"{path}: its tiles have more pixels than the picture, by megapixels")
 
 
 _SAME_FAMILY = {"MPO": "JPEG", "DIB": "BMP"}
