@@ -14,6 +14,7 @@ import pytest
 import torch
 from PIL import Image, ImageOps
 
+from linocut.data import images
 from linocut.data.images import FORMATS, read_image, write_png
 from linocut.errors import InputError
 
@@ -495,6 +496,28 @@ def test_threads_share_the_silence_and_leave_the_filters_as_they_were(tmp_path):
         thread.join()
     assert heard == []
     assert list(warnings.filters) == filters
+
+
+def test_a_file_cut_short_while_it_is_decoded_does_no_harm(tmp_path, monkeypatch):
+    """A decoder that maps the file would end the process with a bus error; here all bytes are in memory by then."""
+    path = tmp_path / "picture.tif"
+    path.write_bytes(encoded(photograph(), "TIFF", compression="tiff_lzw"))
+    real = images.as_bytes
+
+    def cut_first(picture, content):
+        os.truncate(path, 100)
+        return real(picture, content)
+
+    monkeypatch.setattr(images, "as_bytes", cut_first)
+    pixels, _ = read_image(path)
+    assert (pixels.permute(1, 2, 0).numpy() == np.asarray(photograph())).all()
+
+
+def test_a_file_larger_than_any_picture_is_not_read(tmp_path, monkeypatch):
+    (tmp_path / "padded.png").write_bytes(encoded(photograph(), "PNG") + bytes(5000))
+    monkeypatch.setattr(images, "MOST_BYTES", 5000)
+    with pytest.raises(InputError, match="larger than"):
+        read_image(tmp_path / "padded.png")
 
 
 # -------------------------------------------------------------------------------------------- writing

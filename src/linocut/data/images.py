@@ -1,6 +1,7 @@
 """Image files in and out: whatever the bytes are, out comes a picture or an InputError that says why not."""
 
 import contextlib
+import io
 import os
 import stat
 import threading
@@ -22,6 +23,7 @@ from linocut.errors import InputError
 # JPEG 2000 (silently cuts 16-bit colour to its high byte).
 FORMATS = ("AVIF", "BMP", "DIB", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 MOST_PIXELS = 100_000_000
+MOST_BYTES = 2**30
 LARGEST_SPARE_TILE = 4096 * 4096
 COMPRESSION = 3  # on pictures of few colours 1.6 times as fast as the default of 6, and no larger
 
@@ -74,20 +76,36 @@ def _open_regular(path: Path) -> IO[bytes]:
 
 
 def _decode(handle: IO[bytes], path: Path) -> tuple[np.ndarray, list[str]]:
-    """Pixels (H,W,C) and notes. Orientation and frames are read after the pixels: loading settles both."""
-    Image.init()
-    picture = Image.open(handle, formats=[f for f in FORMATS if f in Image.OPEN])
-    if picture.width * picture.height > MOST_PIXELS:
-        raise InputError(f"{path}: {_TOO_LARGE}")
+    """Pixels (H,W,C) and notes. Orientation and frames are read after the pixels: loading settles both.
+
+    After the look at the header, everything comes from a copy in memory: a compressed TIFF is mapped by its decoder,
+    and a file that another process cuts short meanwhile would end this one with a bus error.
+    """
+    _open_picture(handle, path)
+    size = os.fstat(handle.fileno()).st_size
+    if size > MOST_BYTES:
+        raise InputError(f"{path}: larger than {MOST_BYTES // 2**20} MiB, which no picture within the limits needs")
+    handle.seek(0)
+    content = io.BytesIO(handle.read(size))
+    picture = _open_picture(content, path)
     _refuse_odd_tiff(picture, path)
     notes = [*_wrong_name(path, picture.format or "")]
-    pixels, changes = as_bytes(picture, handle)
+    pixels, changes = as_bytes(picture, content)
     turned, turn = _upright(pixels, picture)
     notes += [*changes, *turn]
     frames = _frames(picture)
     if frames > 1:
         notes.append(f"the first of {frames} frames is used")
     return turned, notes
+
+
+def _open_picture(stream: IO[bytes], path: Path) -> Image.Image:
+    """The picture with its header read and none of its pixels."""
+    Image.init()
+    picture = Image.open(stream, formats=[name for name in FORMATS if name in Image.OPEN])
+    if picture.width * picture.height > MOST_PIXELS:
+        raise InputError(f"{path}: {_TOO_LARGE}")
+    return picture
 
 
 def _refuse_odd_tiff(picture: Image.Image, path: Path) -> None:
