@@ -1,12 +1,44 @@
 """The command line: one module a verb, and no logic here."""
 
-import typer
+from typing import Annotated
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+import typer
+from typer.core import TyperGroup
+
+from linocut import __version__
+from linocut.cli import demo, doctor, transform
+from linocut.errors import InputError
+
+
+class Verbs(TyperGroup):
+    """The verbs; what a user got wrong is told in one line, with exit status 2."""
+
+    def invoke(self, ctx):
+        try:
+            return super().invoke(ctx)
+        except InputError as reason:
+            typer.echo(f"linocut {ctx.invoked_subcommand}: {reason}", err=True)
+            raise typer.Exit(2) from None
+
+
+app = typer.Typer(cls=Verbs, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.command("transform")(transform.transform)
+app.command("demo")(demo.demo)
+app.command("doctor")(doctor.doctor)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"linocut {__version__}")
+        raise typer.Exit
 
 
 @app.callback()
-def linocut() -> None:
+def linocut(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
     """Content-adaptive pixel discretisation, and an honest test of whether an image defence holds."""
 
 

@@ -1,0 +1,1 @@
+"""Pictures and data sets: decoding, official layouts, downloads with checksums."""

@@ -1,0 +1,69 @@
+"""The demonstration page stands by itself."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+pytest.importorskip("sklearn", reason="the photographs come with scikit-learn: pip install 'linocut[data]'")
+
+from linocut.recipes import demo
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    return demo.write_demo(tmp_path_factory.mktemp("demo")).read_text(encoding="utf-8")
+
+
+class Reader(HTMLParser):
+    """Collects every address the page names, and whether its tags close."""
+
+    def __init__(self):
+        super().__init__()
+        self.addresses, self.open, self.pictures = [], [], 0
+
+    def handle_starttag(self, tag, attributes):
+        self.addresses += [value for name, value in attributes if name in ("src", "href", "srcset", "action")]
+        self.pictures += tag == "img"
+        if tag not in ("img", "meta", "input", "link", "br"):
+            self.open.append(tag)
+        if tag == "img":
+            assert dict(attributes).get("alt")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_names_no_address_but_its_own_pictures(page):
+    reader = Reader()
+    reader.feed(page)
+    assert reader.open == []
+    assert reader.pictures >= 14
+    assert all(address.startswith("data:image/") for address in reader.addresses)
+    assert "http:" not in page
+    assert "https:" not in page
+    assert "@import" not in page
+    assert not re.search(r"url\((?!['\"]?data:)", page)
+
+
+def test_nothing_is_left_to_fill_in(page):
+    text = re.sub(r"base64,[A-Za-z0-9+/=]+", "", page)
+    assert "$" not in text
+    assert len(page) < 5_000_000
+
+
+def test_the_page_says_the_catch(page):
+    assert "empirical defence" in page
+    assert "worst case" in page
+
+
+def test_the_number_of_colours_is_that_of_the_transform(page):
+    shown = [int(n) for n in re.findall(r"after: (\d+) colours", page)]
+    assert len(shown) == 2
+    assert [page.count(f"The {n} colours") for n in shown] == [shown.count(n) for n in shown]
+
+
+def test_without_scikit_learn_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(demo.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(demo.InputError, match="pip install"):
+        demo.photographs()
