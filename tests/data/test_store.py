@@ -1,15 +1,16 @@
 """The cache: one file, mapped, checked at every opening, never trusted and never half written."""
 
-import multiprocessing
 import os
 import random as python_random
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import torch
 
-from linocut.data import load, store
+from linocut.data import folders, load, store
 from linocut.data.plan import Plan
 
 
@@ -120,21 +121,27 @@ def test_a_failure_on_the_way_leaves_no_file(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def _load_hash(root, answers):
-    answers.put(load("folder", root).sha256)
-
-
 def test_two_processes_at_once_agree(pictures):
-    context = multiprocessing.get_context("fork")
-    answers = context.Queue()
-    workers = [context.Process(target=_load_hash, args=(pictures, answers)) for _ in range(4)]
-    for worker in workers:
-        worker.start()
-    hashes = {answers.get(timeout=60) for _ in workers}
-    for worker in workers:
-        worker.join(60)
+    script = f"from linocut.data import load; print(load('folder', {str(pictures)!r}).sha256)"
+    workers = [subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    hashes = {worker.communicate(timeout=100)[0].strip() for worker in workers}
     assert hashes == {load("folder", pictures, cache=False).sha256}
     assert [p.suffix for p in (pictures / ".linocut-cache").iterdir()] == [".images"]
+
+
+def test_writers_that_overlap_leave_one_whole_file(pictures):
+    """Both are half way when the other one ends: the worst order there is."""
+    plan = folders.plan_folder(pictures, "train", None, 0)
+    path, key = pictures / "x.images", plan.key()
+
+    def write_another(done, total):
+        if done == total:
+            store.write(path, plan, key)
+            assert store.read(path, key) is not None
+
+    store.write(path, plan, key, write_another)
+    assert store.read(path, key).sha256 == load("folder", pictures, cache=False).sha256
+    assert not list(pictures.glob(".*"))
 
 
 def test_a_moved_folder_keeps_its_cache(pictures, tmp_path, no_decoding):
