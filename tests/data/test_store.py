@@ -5,13 +5,15 @@ import random as python_random
 import shutil
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from linocut.data import folders, load, store
-from linocut.data.plan import Plan
+from linocut.data.plan import AHEAD, CHUNK, Plan, usable_cores
 
 
 @pytest.fixture
@@ -149,6 +151,33 @@ def test_a_moved_folder_keeps_its_cache(pictures, tmp_path, no_decoding):
     pictures.rename(tmp_path / "moved")
     no_decoding()
     assert load("folder", tmp_path / "moved").sha256 == first.sha256
+
+
+def test_the_pixels_are_mapped_and_not_read(pictures):
+    if not Path("/proc/self/maps").exists():
+        pytest.skip("this system does not tell what is mapped")
+    images = load("folder", pictures)
+    assert str(cache_file(pictures)) in Path("/proc/self/maps").read_text()
+    assert torch.equal(images.unit([5]), images.pixels[5:6].float() / 255)
+
+
+def test_decoding_waits_for_a_slow_disk_instead_of_filling_the_memory(tmp_path):
+    decoded = []
+
+    def decode(index):
+        decoded.append(index)
+        return np.zeros((3, 4, 4), np.uint8)
+
+    made = Plan(
+        name="x", split="train", classes=("a",), folder=tmp_path, files=(tmp_path,) * 4000, labels=(0,) * 4000,
+        shape=(3, 4, 4), decode=decode, settings={},
+    )  # fmt: skip
+    batches = made.batches()
+    next(batches)
+    time.sleep(0.05)
+    assert len(decoded) <= AHEAD * usable_cores() * CHUNK
+    assert sum(len(labels) for _, labels in batches) == 4000 - CHUNK
+    assert sorted(decoded) == list(range(4000))
 
 
 def test_progress_ends_at_the_number_of_files_and_never_falls(pictures):
