@@ -2,9 +2,12 @@
 
 import gzip
 import io
+import random as python_random
+import shutil
 import stat
 import tarfile
 import zipfile
+from collections import Counter
 
 import pytest
 
@@ -202,3 +205,22 @@ def test_the_naive_way_does_escape(place):
     with tarfile.open(fileobj=io.BytesIO(CASES["tar: up"])) as tar:
         tar.extractall(place / "target", filter="fully_trusted")
     assert (place / "neighbour").read_text() == "escaped"
+
+
+def test_changed_bytes_are_unpacked_or_refused_and_nothing_leaves_the_target(place, count):
+    dice = python_random.Random(11)
+    originals = [tar_of(GOOD), tar_of(GOOD, "w"), zip_of(GOOD)]
+    seen = Counter()
+    for _ in range(count(150, 3000)):
+        content = bytearray(dice.choice(originals))
+        for _ in range(dice.choice((1, 2, 10))):
+            content[dice.randrange(len(content))] = dice.randrange(256)
+        (place / "archive").write_bytes(content)
+        try:
+            unpack(place / "archive", place / "target")
+            seen["unpacked"] += 1
+        except InputError:
+            seen["refused"] += 1
+        shutil.rmtree(place / "target")
+        assert everything(place) == {"neighbour": b"untouched"}
+    assert set(seen) == {"unpacked", "refused"}

@@ -1,7 +1,10 @@
 """Files that are no whole pictures, and how near a reduced JPEG comes to the whole one."""
 
+import io
+import random as python_random
 import struct
 import zlib
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -58,6 +61,27 @@ def test_a_bomb_is_refused_from_its_header(tmp_path, kind, monkeypatch):
     path.write_bytes(bombs()[kind])
     with pytest.raises(InputError, match="bomb"):
         read_rgb(path)
+
+
+def test_changed_bytes_give_a_picture_or_an_input_error(tmp_path, photograph, count):
+    dice = python_random.Random(5)
+    originals = []
+    for name, options in (("JPEG", {}), ("JPEG", {"progressive": True}), ("PPM", {}), ("PNG", {})):
+        stream = io.BytesIO()
+        Image.fromarray(photograph[:24, :24]).save(stream, name, **options)
+        originals.append(stream.getvalue())
+    originals += [b"P3 2 2 255\n" + b"1 2 3 " * 4, b"P5 2 2 65535\n12345678", b"P1 2 2\n1 0 1 0\n"]
+    seen = Counter()
+    for _ in range(count(200, 5000)):
+        content = bytearray(dice.choice(originals))
+        for _ in range(dice.choice((1, 2, 10))):
+            content[dice.randrange(min(len(content), 600))] = dice.randrange(256)
+        (tmp_path / "x").write_bytes(content[: dice.choice((len(content), dice.randrange(len(content))))])
+        try:
+            seen[read_rgb(tmp_path / "x", dice.choice((None, 8))).mode] += 1
+        except InputError:
+            seen["refused"] += 1
+    assert set(seen) == {"RGB", "refused"}
 
 
 def test_a_reduced_jpeg_looks_like_the_whole_one(tmp_path, photograph):
