@@ -1,5 +1,6 @@
 """The cache: one file, mapped, checked at every opening, never trusted and never half written."""
 
+import errno
 import os
 import random as python_random
 import shutil
@@ -110,6 +111,16 @@ def test_a_cache_that_cannot_be_written_is_done_without(pictures, tmp_path):
     images = load("folder", pictures, cache=tmp_path / "file")
     assert images.sha256 == load("folder", pictures, cache=False).sha256
     assert any("not cached" in note for note in images.notes)
+
+
+def test_a_full_disk_is_done_without_and_leaves_nothing(pictures, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    images = load("folder", pictures)
+    assert any("No space left" in note for note in images.notes)
+    assert not list((pictures / ".linocut-cache").iterdir())
 
 
 def test_a_failure_on_the_way_leaves_no_file(tmp_path):

@@ -1,5 +1,6 @@
 """Folders of class folders: Imagenette, RESISC45, and anyone's own."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -107,8 +108,9 @@ def list_classes(folder: Path) -> tuple[list[Path], list[int], list[str], int]:
     labels: list[int] = []
     ignored = 0
     for label, name in enumerate(names):
-        found = sorted(f for f in (folder / name).iterdir() if not f.name.startswith(".") and f.is_file())
-        images = [f for f in found if f.suffix.lower() in SUFFIXES]
+        with os.scandir(folder / name) as entries:  # several times as fast as pathlib, which shows at 9,469 files
+            found = sorted(e.name for e in entries if not e.name.startswith(".") and e.is_file())
+        images = [folder / name / f for f in found if os.path.splitext(f)[1].lower() in SUFFIXES]
         ignored += len(found) - len(images)
         files += images
         labels += [label] * len(images)

@@ -51,7 +51,8 @@ class Plan:
         digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode())
         for path, label in zip(self.files, self.labels, strict=True):
             state = path.stat()
-            line = f"\n{label} {state.st_size} {state.st_mtime_ns} {path.relative_to(self.folder).as_posix()}"
+            name = str(path).removeprefix(str(self.folder))
+            line = f"\n{label} {state.st_size} {state.st_mtime_ns} {name}"
             digest.update(line.encode(errors="surrogateescape"))
         return digest.hexdigest()
 
