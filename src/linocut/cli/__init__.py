@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from linocut import __version__
-from linocut.cli import demo, doctor, transform
+from linocut.cli import data, demo, doctor, transform
 from linocut.errors import InputError
 
 
@@ -25,6 +25,7 @@ app = typer.Typer(cls=Verbs, no_args_is_help=True, add_completion=False, pretty_
 app.command("transform")(transform.transform)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)
+app.add_typer(data.app, name="data")
 
 
 def _print_version(wanted: bool) -> None:
