@@ -12,10 +12,10 @@ from linocut.attacks.threat import ThreatModel
 class Result(NamedTuple):
     """What one attack did to each example of a batch; every tensor has B rows.
 
-    `images` are the returned points and `prediction` what the model says of them; `broken` is whether that
-    is wrong. `silent` marks examples of which some iterate was misclassified although the returned point
-    is not. `steps` counts gradients, `queries` forward passes, both of this example alone. `trace` is the
-    loss of each iterate, NaN after the example has left.
+    `images` are the returned points, `prediction` what the model says of them, `broken` whether that is
+    wrong, `loss_best` their loss. `silent` marks examples of which some iterate was misclassified although
+    the returned point is not. `steps` counts gradients, `queries` forward passes, both of this example
+    alone. `trace` is the loss of each iterate, NaN after the example has left.
     """
 
     images: torch.Tensor

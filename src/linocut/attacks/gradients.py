@@ -45,13 +45,18 @@ def _pieces(points: torch.Tensor, whole: bool) -> Iterator[tuple[slice, torch.Te
         yield piece, points[piece].detach().to(memory_format=torch.channels_last)
 
 
+def logits_of(model: Model, points: torch.Tensor) -> torch.Tensor:
+    """The logits at these points, (B, classes), without a gradient."""
+    with torch.no_grad():
+        return torch.cat([model(piece) for _, piece in _pieces(points, whole=False)])
+
+
 def look(
     model: Model, points: torch.Tensor, labels: torch.Tensor, loss: Loss
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Loss and prediction, without a gradient."""
-    with torch.no_grad():
-        logits = torch.cat([model(piece) for _, piece in _pieces(points, whole=False)])
-        return loss(logits, labels), logits.argmax(dim=1)
+    logits = logits_of(model, points)
+    return loss(logits, labels), logits.argmax(dim=1)
 
 
 def read(

@@ -2,7 +2,7 @@
 
 Two modes. As published, every example stays for all steps and the point of highest loss is returned. In the
 worst case (`any_iterate`) a misclassified point is kept at once and its example leaves, so that the model
-runs on survivors only.
+runs on survivors only. `keep_last` returns the last point in place of the best.
 """
 
 import torch
@@ -18,10 +18,16 @@ class Pursuit:
     """Rows are the examples still here: `rows` says which of the batch they are."""
 
     def __init__(
-        self, images: torch.Tensor, labels: torch.Tensor, *, any_iterate: bool, num_looks: int
+        self,
+        images: torch.Tensor,
+        labels: torch.Tensor,
+        *,
+        any_iterate: bool,
+        num_looks: int,
+        keep_last: bool = False,
     ) -> None:
         count, device = len(images), images.device
-        self.any_iterate = any_iterate
+        self.any_iterate, self.keep_last = any_iterate, keep_last
         self.rows = torch.arange(count, device=device)
         self.natural, self.labels = images, labels
         self.best = images.clone()
@@ -54,12 +60,14 @@ class Pursuit:
         wrong = (prediction != self.labels) & here
         better = here & (loss > self.loss_best)
         if self.looks == 0:
-            better = here  # a loss of NaN must not leave an example without a point
             self.loss_start = loss
+        if self.looks == 0 or self.keep_last:
+            better = here  # whatever its loss: NaN must not leave an example without a point
         elif self.any_iterate:
             better = better | wrong
         self.best = torch.where(better[:, None, None, None], points, self.best)
-        self.loss_best = torch.where(better, loss, self.loss_best)
+        known = torch.where(loss.isnan(), -torch.inf, loss)  # so that any number beats it
+        self.loss_best = torch.where(better, known, self.loss_best)
         self.prediction = torch.where(better, prediction, self.prediction)
         self.wrong = torch.where(better, wrong, self.wrong)
         self.seen_wrong = self.seen_wrong | wrong
