@@ -34,7 +34,7 @@ class Linear:
 
 
 class Quantized(nn.Module):
-    """A toy defence with every hook: pixels go to their nearest of `levels` values, backward is the identity."""
+    """A toy defence with every hook: pixels go to the nearest of `levels` values, backward is identity."""
 
     def __init__(self, network, levels=5, surrogate="identity", palettes=None):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Defences that look robust because their gradients say nothing: at least one attack must see through each."""
+"""Defences whose gradients say nothing, and so look robust: some attack must see through each."""
 
 import pytest
 import torch

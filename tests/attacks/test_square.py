@@ -85,7 +85,7 @@ def test_each_image_has_its_own_window_of_the_planned_size():
     images = torch.full((64, 3, 16, 24), 0.5)
     dice, eps = Dice.of(0, 64), 0.1
     start = square_windows.stripes(images, eps, dice)
-    moved = square_windows.repainted(start, images, eps, 5, dice, query=7)
+    moved = square_windows.repainted(start, images, eps, 5, dice.bits(7, (5,)))
     changed = (moved != start).any(dim=1)
     corners = set()
     for mask in changed:
@@ -101,13 +101,13 @@ def test_no_query_is_wasted_on_a_window_that_changes_nothing():
     images = torch.full((200, 1, 8, 8), 0.5)
     start = square_windows.stripes(images, 0.1, Dice.of(0, 200))
     for query in range(5):
-        moved = square_windows.repainted(start, images, 0.1, 1, Dice.of(0, 200), query)
+        moved = square_windows.repainted(start, images, 0.1, 1, Dice.of(0, 200).bits(query, (5,)))
         assert (moved != start).flatten(1).sum(dim=1).eq(1).all()
 
 
 def test_windows_reach_every_place():
     images = torch.full((3000, 1, 6, 9), 0.5)
-    moved = square_windows.repainted(images, images, 0.1, 2, Dice.of(0, 3000), 1)
+    moved = square_windows.repainted(images, images, 0.1, 2, Dice.of(0, 3000).bits(1, (5,)))
     touched = (moved != images).float().mean(dim=(0, 1))
     inner = touched[1:-1, 1:-1]
     assert abs(inner.mean() - 4 / (5 * 8)) < 0.01
@@ -137,7 +137,7 @@ def test_l2_moves_keep_the_whole_budget_and_start_as_twenty_five_two_sided_bumps
     halves = (tile[:2].mul(tile[0, 0].sign()) > 0).all() and (tile[2:].mul(tile[0, 0].sign()) < 0).all()
     turned = (tile[:, :2].mul(tile[0, 0].sign()) > 0).all() and (tile[:, 2:].mul(tile[0, 0].sign()) < 0).all()
     assert halves or turned
-    moved = square_windows.shifted_mass(start, images, eps, 3, dice, query=1)
+    moved = square_windows.shifted_mass(start, images, eps, 3, dice.bits(1, (5,)))
     assert torch.allclose((moved - images).flatten(1).norm(dim=1), torch.ones(30), atol=1e-5)
     emptied = (moved == images).all(dim=1).flatten(1).sum(dim=1)
     assert emptied.max() == 9

@@ -31,14 +31,14 @@ def _wrapped(number: int) -> int:
 
 def _shifted(bits: torch.Tensor, by: int) -> torch.Tensor:
     """bits >> by with zeros coming in, which torch's signed shift does not do."""
-    return (bits >> by) & ((1 << (64 - by)) - 1)
+    return (bits >> by).bitwise_and_((1 << (64 - by)) - 1)
 
 
 def _mixed(bits: torch.Tensor) -> torch.Tensor:
     """SplitMix64's finaliser: each bit of the input moves about half the bits of the result."""
-    bits = (bits ^ _shifted(bits, 30)) * _MIX_A
-    bits = (bits ^ _shifted(bits, 27)) * _MIX_B
-    return bits ^ _shifted(bits, 31)
+    bits = _shifted(bits, 30).bitwise_xor_(bits).mul_(_MIX_A)
+    bits = _shifted(bits, 27).bitwise_xor_(bits).mul_(_MIX_B)
+    return _shifted(bits, 31).bitwise_xor_(bits)
 
 
 @functools.lru_cache(maxsize=8)

@@ -68,7 +68,7 @@ def read(
     unlike torch.func.grad it never drops a transform's own backward rule. What is not a number becomes 0.
     `whole` keeps the batch in one piece, for a model that is tied to the rows of its batch.
     """
-    gradient = torch.zeros_like(points)
+    gradient = torch.empty_like(points)
     values, predictions = [], []
     for rows, piece in _pieces(points, whole):
         with torch.enable_grad():
@@ -79,8 +79,7 @@ def read(
             found = (
                 torch.autograd.grad(value.sum(), leaf, allow_unused=True)[0] if value.requires_grad else None
             )
-        if found is not None:
-            gradient[rows] = found
+        gradient[rows] = 0 if found is None else found
         values.append(value.detach())
         predictions.append(logits.detach().argmax(dim=1))
     return Reading(torch.cat(values), torch.cat(predictions), gradient.nan_to_num_(0.0))

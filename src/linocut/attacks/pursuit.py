@@ -65,7 +65,7 @@ class Pursuit:
             better = here  # whatever its loss: NaN must not leave an example without a point
         elif self.any_iterate:
             better = better | wrong
-        self.best = torch.where(better[:, None, None, None], points, self.best)
+        torch.where(better[:, None, None, None], points, self.best, out=self.best)
         known = torch.where(loss.isnan(), -torch.inf, loss)  # so that any number beats it
         self.loss_best = torch.where(better, known, self.loss_best)
         self.prediction = torch.where(better, prediction, self.prediction)

@@ -13,6 +13,7 @@ from linocut.attacks.hooks import Model
 from linocut.attacks.threat import ThreatModel
 from linocut.errors import InputError
 
+_DRAWN_AT_ONCE = 32
 _ASK_EVERY_ON_GPU = 16  # as in pursuit: who left is asked seldom where asking makes a GPU wait
 
 
@@ -125,7 +126,7 @@ class Square:
         share = square_windows.window_share(self.share, query - 1, self.num_queries)
         side = square_windows.window_side(share, *search.points.shape[2:], odd=not linf)
         move = square_windows.repainted if linf else square_windows.shifted_mass
-        return move(search.points, search.natural, threat.eps, side, search.dice, query)
+        return move(search.points, search.natural, threat.eps, side, search.draw(query))
 
 
 class _Search:
@@ -135,9 +136,17 @@ class _Search:
         self, whole: SquareState, rows: torch.Tensor, natural: torch.Tensor, labels: torch.Tensor, dice: Dice
     ) -> None:
         self.rows, self.natural, self.labels, self.dice = rows, natural[rows], labels[rows], dice.select(rows)
+        self.block, self.draws = -1, dice.seeds[rows]
         self.points, self.loss, _, self.prediction, self.broken, self.queries = (
             part[rows] for part in whole[:-1]
         )
+
+    def draw(self, query: int) -> torch.Tensor:
+        """Five hashes for each row, int64 (B,5). A draw is many small steps, so many queries share one."""
+        block, place = divmod(query, _DRAWN_AT_ONCE)
+        if block != self.block:
+            self.block, self.draws = block, self.dice.bits(block, (_DRAWN_AT_ONCE, 5), stream=1)
+        return self.draws[:, place]
 
     def try_once(self, model: Model, points: torch.Tensor) -> None:
         """Make one query of each row, and keep what is better or broken."""
@@ -157,7 +166,17 @@ class _Search:
         self.file(whole)
         kept = (~self.broken).nonzero().squeeze(1)
         self.dice = self.dice.select(kept)
-        for name in ("rows", "natural", "labels", "points", "loss", "prediction", "broken", "queries"):
+        for name in (
+            "rows",
+            "natural",
+            "labels",
+            "draws",
+            "points",
+            "loss",
+            "prediction",
+            "broken",
+            "queries",
+        ):
             setattr(self, name, getattr(self, name)[kept])
 
     def file(self, whole: SquareState) -> None:

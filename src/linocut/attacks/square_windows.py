@@ -30,17 +30,15 @@ def stripes(natural: torch.Tensor, eps: float, dice: Dice) -> torch.Tensor:
 
 
 def repainted(
-    points: torch.Tensor, natural: torch.Tensor, eps: float, side: int, dice: Dice, query: int
+    points: torch.Tensor, natural: torch.Tensor, eps: float, side: int, draw: torch.Tensor
 ) -> torch.Tensor:
     """The L-inf move: one window of each image pushed to one of its two bounds, channel by channel.
 
     A push that changes nothing would waste the query, so such an image gets another of the sign patterns,
-    drawn uniformly: flipping any channels other than none.
+    drawn uniformly: flipping any channels other than none. `draw` is five hashes an image, int64 (B,5).
     """
     channels, height, width = points.shape[1:]
-    draw = dice.bits(query, (4,))
     top, left = _below(draw[:, 0], height - side + 1), _below(draw[:, 1], width - side + 1)
-    channel = torch.arange(channels, device=points.device)
     pattern = draw[:, 2]
     other = pattern ^ (1 + _below(draw[:, 3], 2**channels - 1))
     place = _window(top, left, side)
@@ -48,8 +46,7 @@ def repainted(
     low, high = (center - eps).clamp_(0, 1), (center + eps).clamp_(0, 1)
 
     def pushed(bits: torch.Tensor) -> torch.Tensor:
-        up = ((bits[:, None] >> channel) & 1).bool()
-        return torch.where(up[:, None, None, :], high, low)
+        return torch.where(_coins(bits, channels)[:, None, None, :], high, low)
 
     after = pushed(pattern)
     idle = (after == before).flatten(1).all(dim=1)
@@ -78,19 +75,18 @@ def tiles(natural: torch.Tensor, eps: float, dice: Dice) -> torch.Tensor:
 
 
 def shifted_mass(
-    points: torch.Tensor, natural: torch.Tensor, eps: float, side: int, dice: Dice, query: int
+    points: torch.Tensor, natural: torch.Tensor, eps: float, side: int, draw: torch.Tensor
 ) -> torch.Tensor:
     """The L2 move: one window is emptied, and its mass with the unused budget goes to another as a bump."""
     channels, height, width = points.shape[1:]
-    draw = dice.bits(query, (5,))
     places = [
         _window(_below(draw[:, i], height - side + 1), _below(draw[:, i + 1], width - side + 1), side)
         for i in (0, 2)
     ]
-    signs = dice.sign(query, (1, 1, channels), stream=1)
+    turned, up = _coins(draw[:, 4], channels + 1).split([1, channels], dim=1)
     bump = _two_sided(side, side, points.device)
-    turned = (draw[:, 4] & 1).bool()[:, None, None]
-    bump = torch.where(turned, bump.T, bump)[..., None] * signs  # (B, side, side, C)
+    bump = torch.where(turned[:, :, None], bump.T, bump)[..., None]
+    bump = torch.where(up[:, None, None, :], bump, -bump)  # (B, side, side, C)
 
     offset = points - natural
     spare = (eps**2 - offset.square().sum(dim=(1, 2, 3))).clamp_min_(0) / channels
@@ -108,6 +104,11 @@ def shifted_mass(
 def _below(bits: torch.Tensor, bound: int) -> torch.Tensor:
     """The hash as a number from 0 to bound - 1."""
     return (((bits >> 32) & 0xFFFFFFFF) * bound) >> 32
+
+
+def _coins(bits: torch.Tensor, count: int) -> torch.Tensor:
+    """The last bits of a hash, bool (B, count)."""
+    return ((bits[:, None] >> torch.arange(count, device=bits.device)) & 1).bool()
 
 
 def _window(top: torch.Tensor, left: torch.Tensor, side: int) -> tuple:
