@@ -70,9 +70,7 @@ def trained(device, epochs=3):
         order = torch.randperm(len(images), device=device)
         for rows in order[: len(order) // 128 * 128].split(128):
             optimizer.zero_grad()
-            F.cross_entropy(
-                model(images[rows].to(memory_format=torch.channels_last)), labels[rows]
-            ).backward()
+            F.cross_entropy(model(images[rows].to(memory_format=torch.channels_last)), labels[rows]).backward()
             optimizer.step()
             schedule.step()
     return model.to(memory_format=torch.contiguous_format).eval()
@@ -110,9 +108,7 @@ def foolbox_pgd(model, images, labels, threat, batch):
     """Foolbox's PGD; as ours, with a random start for L-inf alone."""
     foolbox = importlib.import_module("foolbox")
     kind = foolbox.attacks.LinfPGD if threat.norm == "linf" else foolbox.attacks.L2PGD
-    attack = kind(
-        steps=PGD_STEPS, abs_stepsize=2.5 * threat.eps / PGD_STEPS, random_start=threat.norm == "linf"
-    )
+    attack = kind(steps=PGD_STEPS, abs_stepsize=2.5 * threat.eps / PGD_STEPS, random_start=threat.norm == "linf")
     wrapped = foolbox.PyTorchModel(model, bounds=(0, 1), device=images.device)
     parts = zip(images.split(batch), labels.split(batch), strict=True)
     return torch.cat([attack(wrapped, x, y, epsilons=threat.eps)[1] for x, y in parts])
@@ -240,9 +236,7 @@ def hardware(device):
     if device == "cuda":
         return torch.cuda.get_device_name()
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    model = next(
-        (line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor()
-    )
+    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
     return f"{model}, {torch.get_num_threads()} thread(s)"
 
 
@@ -256,9 +250,7 @@ def main():
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # of the references
 
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=Path(__file__).parent
-    )
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=Path(__file__).parent)
     model = trained(options.device)
     images, labels = (tensor.to(options.device) for tensor in cifar("test_batch.bin"))
     right = predictions(model, images) == labels
@@ -268,9 +260,7 @@ def main():
     batch = fastest_batch(model, images)
     results = []
     for title, threat, attacks, references in contests(batch, options.queries):
-        print(
-            f"\n{title} {threat.norm} eps {threat.eps:.4g}, n {len(images)}, references in batches of {batch}"
-        )
+        print(f"\n{title} {threat.norm} eps {threat.eps:.4g}, n {len(images)}, references in batches of {batch}")
         calls = [(name, functools.partial(ours, attack)) for name, attack in attacks]
         for name, call in calls + references:
             if call.func is not ours and version(name) is None:
@@ -278,14 +268,8 @@ def main():
                 continue
             row = measured(call, model, images, labels, threat)
             results.append({"contest": title, "norm": threat.norm, "eps": threat.eps, "who": name, **row})
-            mine = [
-                r
-                for r in results
-                if r["contest"] == title and r["norm"] == threat.norm and "ours" in r["who"]
-            ]
-            ratios = ", ".join(
-                f"{row['cpu_s'] / r['cpu_s']:.1f} x {r['who']}" for r in mine if "ours" not in name
-            )
+            mine = [r for r in results if r["contest"] == title and r["norm"] == threat.norm and "ours" in r["who"]]
+            ratios = ", ".join(f"{row['cpu_s'] / r['cpu_s']:.1f} x {r['who']}" for r in mine if "ours" not in name)
             print(f"  {name:20} {row['standing']:5.1f} % standing {row['wall_s']:7.1f} s  {ratios}")
 
     now = datetime.datetime.now(datetime.UTC)
@@ -301,9 +285,7 @@ def main():
         "results": results,
     }
     options.out.mkdir(parents=True, exist_ok=True)
-    path = (
-        options.out / f"attacks-{now:%Y-%m-%d}{'' if options.device == 'cpu' else '-' + options.device}.json"
-    )
+    path = options.out / f"attacks-{now:%Y-%m-%d}{'' if options.device == 'cpu' else '-' + options.device}.json"
     path.write_text(json.dumps(report, indent=1) + "\n")
     print(f"\nwritten to {path}")
 

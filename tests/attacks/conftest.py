@@ -86,9 +86,7 @@ class _Through(torch.autograd.Function):
 def network():
     """A small random CNN in double precision, so that batch mates do not move its last float32 bits."""
     torch.manual_seed(0)
-    body = nn.Sequential(
-        nn.Conv2d(3, 6, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(96, 6)
-    )
+    body = nn.Sequential(nn.Conv2d(3, 6, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(96, 6))
     body = body.double().eval().requires_grad_(False)
     body[-1].weight.mul_(6)
     return lambda images: body(images.double()).float()

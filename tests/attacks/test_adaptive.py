@@ -78,10 +78,7 @@ def test_the_edge_response_is_opencvs_sobel_over_its_largest_value():
     found = edge_response(image)[0]
     for channel in range(2):
         plane = image[0, channel].double().numpy()
-        x, y = (
-            cv2.Sobel(plane, cv2.CV_64F, *d, ksize=3, borderType=cv2.BORDER_REFLECT_101)
-            for d in ((1, 0), (0, 1))
-        )
+        x, y = (cv2.Sobel(plane, cv2.CV_64F, *d, ksize=3, borderType=cv2.BORDER_REFLECT_101) for d in ((1, 0), (0, 1)))
         assert np.allclose(found[channel], np.hypot(x, y) / 20**0.5, atol=1e-5)
     for shape in ((1, 1, 1, 1), (1, 1, 1, 4), (1, 1, 2, 2)):
         assert edge_response(torch.ones(shape)).max() < 1e-5

@@ -40,10 +40,7 @@ def test_the_numbers_are_these_for_ever():
     ]
     assert dice.integers(3, (2,), 1000).tolist() == [[489, 781], [237, 105]]
     assert example_seed(1, 2, "pgd", 3) == -8394594176719463587
-    assert (
-        len({example_seed(a, b, c, d) for a in (0, 1) for b in (0, 1, "0") for c in "xy" for d in (0, 1)})
-        == 24
-    )
+    assert len({example_seed(a, b, c, d) for a in (0, 1) for b in (0, 1, "0") for c in "xy" for d in (0, 1)}) == 24
 
 
 def test_uniform_numbers_are_uniform_and_below_one():

@@ -154,9 +154,7 @@ def test_a_model_without_gradient_or_with_nan_does_no_harm(batch, threat):
 
 def test_an_empty_batch_gives_an_empty_result(network, threat):
     for attack in (PGD(num_steps=2), PGD(num_steps=2, any_iterate=True)):
-        empty = attack.run(
-            network, torch.zeros(0, 3, 9, 12), torch.zeros(0, dtype=torch.long), threat, Dice.of(0, 0)
-        )
+        empty = attack.run(network, torch.zeros(0, 3, 9, 12), torch.zeros(0, dtype=torch.long), threat, Dice.of(0, 0))
         assert len(empty.images) == len(empty.broken) == 0
 
 

@@ -115,9 +115,7 @@ def test_windows_reach_every_place():
 
 
 def test_the_schedule_halves_at_the_published_points_of_any_budget():
-    shares = [
-        square_windows.window_share(0.8, query, 10_000) for query in (0, 10, 11, 51, 201, 501, 1001, 8001)
-    ]
+    shares = [square_windows.window_share(0.8, query, 10_000) for query in (0, 10, 11, 51, 201, 501, 1001, 8001)]
     assert shares == [0.8, 0.8, *(0.8 / 2**k for k in (1, 2, 3, 4, 5, 9))]
     assert square_windows.window_share(0.8, 101, 1000) == square_windows.window_share(0.8, 1010, 10_000)
     assert square_windows.window_side(0.8, 32, 32, odd=False) == 29

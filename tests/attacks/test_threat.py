@@ -54,9 +54,7 @@ def test_the_linf_projection_is_the_nearest_on_a_grid():
     natural = torch.tensor([0.0, 0.45, 1.0]).view(1, 1, 1, 3)
     threat = ThreatModel("linf", 0.125)
     grid = torch.linspace(-0.5, 1.5, 33)
-    allowed = torch.stack([torch.tensor(v) for v in itertools.product(grid.tolist(), repeat=3)]).view(
-        -1, 1, 1, 3
-    )
+    allowed = torch.stack([torch.tensor(v) for v in itertools.product(grid.tolist(), repeat=3)]).view(-1, 1, 1, 3)
     allowed = allowed[threat.contains(allowed, natural.expand(len(allowed), -1, -1, -1))]
     points = torch.randn(50, 1, 1, 3, generator=torch.Generator().manual_seed(0))
     found = threat.project(points, natural.expand_as(points))
@@ -66,9 +64,7 @@ def test_the_linf_projection_is_the_nearest_on_a_grid():
 
 
 def test_projections_are_idempotent_and_leave_allowed_points_alone(threat):
-    natural = (
-        torch.rand(40, 3, 5, 7, generator=torch.Generator().manual_seed(0)).mul(1.4).sub(0.2).clamp(0, 1)
-    )
+    natural = torch.rand(40, 3, 5, 7, generator=torch.Generator().manual_seed(0)).mul(1.4).sub(0.2).clamp(0, 1)
     points = natural + 0.5 * torch.randn(40, 3, 5, 7, generator=torch.Generator().manual_seed(1))
     once = threat.project(points, natural)
     assert threat.contains(once, natural).all()

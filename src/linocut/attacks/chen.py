@@ -31,9 +31,7 @@ class ChenLoop:
 
     def __post_init__(self) -> None:
         if self.num_steps < 1 or not self.step_size > 0:
-            raise InputError(
-                f"at least one step longer than 0, got {self.num_steps!r} steps of {self.step_size!r}"
-            )
+            raise InputError(f"at least one step longer than 0, got {self.num_steps!r} steps of {self.step_size!r}")
 
     def run(
         self,
@@ -46,9 +44,7 @@ class ChenLoop:
     ) -> Result:
         """The last iterate of each example, or in the worst case mode the first misclassified one."""
         guide = model if self.surrogate is None else hook(model, "with_surrogate")(self.surrogate)
-        pursuit = Pursuit(
-            images, labels, any_iterate=self.any_iterate, num_looks=self.num_steps + 1, keep_last=True
-        )
+        pursuit = Pursuit(images, labels, any_iterate=self.any_iterate, num_looks=self.num_steps + 1, keep_last=True)
         points = threat.project((images - threat.eps).clamp_min(0) if starts is None else starts, images)
         mean, square = torch.zeros_like(points), torch.zeros_like(points)
         for step in range(1, self.num_steps + 1):

@@ -57,9 +57,7 @@ class Dice:
     @classmethod
     def of(cls, seed: int, count: int, device: torch.device | str = "cpu") -> "Dice":
         """Dice for examples 0 to count - 1 of a run."""
-        return cls(
-            torch.tensor([example_seed(seed, i, "") for i in range(count)], dtype=torch.int64, device=device)
-        )
+        return cls(torch.tensor([example_seed(seed, i, "") for i in range(count)], dtype=torch.int64, device=device))
 
     def select(self, index: torch.Tensor) -> "Dice":
         """The dice of these examples."""

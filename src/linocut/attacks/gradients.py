@@ -51,17 +51,13 @@ def logits_of(model: Model, points: torch.Tensor) -> torch.Tensor:
         return torch.cat([model(piece) for _, piece in _pieces(points, whole=False)])
 
 
-def look(
-    model: Model, points: torch.Tensor, labels: torch.Tensor, loss: Loss
-) -> tuple[torch.Tensor, torch.Tensor]:
+def look(model: Model, points: torch.Tensor, labels: torch.Tensor, loss: Loss) -> tuple[torch.Tensor, torch.Tensor]:
     """Loss and prediction, without a gradient."""
     logits = logits_of(model, points)
     return loss(logits, labels), logits.argmax(dim=1)
 
 
-def read(
-    model: Model, points: torch.Tensor, labels: torch.Tensor, loss: Loss, *, whole: bool = False
-) -> Reading:
+def read(model: Model, points: torch.Tensor, labels: torch.Tensor, loss: Loss, *, whole: bool = False) -> Reading:
     """Loss, prediction and gradient from one forward and one backward pass.
 
     torch.autograd.grad asks for the images' gradient only, so that none of the weights' is computed; and
@@ -76,9 +72,7 @@ def read(
             logits = model(leaf)
             value = loss(logits, labels[rows])
             # A model that cuts the graph is as flat as one whose gradient is zero.
-            found = (
-                torch.autograd.grad(value.sum(), leaf, allow_unused=True)[0] if value.requires_grad else None
-            )
+            found = torch.autograd.grad(value.sum(), leaf, allow_unused=True)[0] if value.requires_grad else None
         gradient[rows] = 0 if found is None else found
         values.append(value.detach())
         predictions.append(logits.detach().argmax(dim=1))

@@ -24,9 +24,7 @@ def hook(model: Model, name: str) -> Callable[..., Any]:
     """The model's own method of this name; NotApplicable where it has none."""
     found = getattr(model, name, None)
     if not callable(found):
-        raise NotApplicable(
-            f"the model offers no `{name}`, which this attack needs; see linocut.attacks.hooks"
-        )
+        raise NotApplicable(f"the model offers no `{name}`, which this attack needs; see linocut.attacks.hooks")
     return found
 
 

@@ -40,9 +40,7 @@ def targeted_dlr(logits: torch.Tensor, labels: torch.Tensor, targets: torch.Tens
 
 def _largest(logits: torch.Tensor, count: int) -> torch.Tensor:
     if logits.shape[1] < count:
-        raise NotApplicable(
-            f"this loss compares {count} classes, the model has {logits.shape[1]}: use the margin"
-        )
+        raise NotApplicable(f"this loss compares {count} classes, the model has {logits.shape[1]}: use the margin")
     return logits.topk(count, dim=1).values
 
 

@@ -30,9 +30,7 @@ class NoiseAveragedPGD(PGD):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.copies < 1 or self.sigma < 0:
-            raise InputError(
-                f"copies at least 1 and sigma at least 0, got {self.copies!r} and {self.sigma!r}"
-            )
+            raise InputError(f"copies at least 1 and sigma at least 0, got {self.copies!r} and {self.sigma!r}")
 
     def probe(self, model: Model, images: torch.Tensor, threat: ThreatModel, dice: Dice) -> Probe:
         """The loss here, the gradient from around here."""

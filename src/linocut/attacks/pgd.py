@@ -49,9 +49,7 @@ class PGD:
         """Where the loss and the gradient come from."""
         return Direct(model, losses.by_name(self.loss))
 
-    def start(
-        self, images: torch.Tensor, threat: ThreatModel, dice: Dice, starts: torch.Tensor | None
-    ) -> torch.Tensor:
+    def start(self, images: torch.Tensor, threat: ThreatModel, dice: Dice, starts: torch.Tensor | None) -> torch.Tensor:
         """The first iterate: the given one, a random one or the image itself."""
         if starts is not None:
             return threat.project(starts, images)

@@ -137,9 +137,7 @@ class _Search:
     ) -> None:
         self.rows, self.natural, self.labels, self.dice = rows, natural[rows], labels[rows], dice.select(rows)
         self.block, self.draws = -1, dice.seeds[rows]
-        self.points, self.loss, _, self.prediction, self.broken, self.queries = (
-            part[rows] for part in whole[:-1]
-        )
+        self.points, self.loss, _, self.prediction, self.broken, self.queries = (part[rows] for part in whole[:-1])
 
     def draw(self, query: int) -> torch.Tensor:
         """Five hashes for each row, int64 (B,5). A draw is many small steps, so many queries share one."""

@@ -29,9 +29,7 @@ def stripes(natural: torch.Tensor, eps: float, dice: Dice) -> torch.Tensor:
     return torch.add(natural, sign, alpha=eps).clamp_(0, 1)
 
 
-def repainted(
-    points: torch.Tensor, natural: torch.Tensor, eps: float, side: int, draw: torch.Tensor
-) -> torch.Tensor:
+def repainted(points: torch.Tensor, natural: torch.Tensor, eps: float, side: int, draw: torch.Tensor) -> torch.Tensor:
     """The L-inf move: one window of each image pushed to one of its two bounds, channel by channel.
 
     A push that changes nothing would waste the query, so such an image gets another of the sign patterns,
@@ -80,8 +78,7 @@ def shifted_mass(
     """The L2 move: one window is emptied, and its mass with the unused budget goes to another as a bump."""
     channels, height, width = points.shape[1:]
     places = [
-        _window(_below(draw[:, i], height - side + 1), _below(draw[:, i + 1], width - side + 1), side)
-        for i in (0, 2)
+        _window(_below(draw[:, i], height - side + 1), _below(draw[:, i + 1], width - side + 1), side) for i in (0, 2)
     ]
     turned, up = _coins(draw[:, 4], channels + 1).split([1, channels], dim=1)
     bump = _two_sided(side, side, points.device)

@@ -27,9 +27,7 @@ class ThreatModel:
         if not (math.isfinite(self.eps) and self.eps >= 0):
             raise InputError(f"eps must be finite and not negative, got {self.eps!r}")
         if self.norm == "linf" and self.eps > 1:
-            raise InputError(
-                f"an L-inf eps is on the unit range and at most 1, got {self.eps!r}: divide by 255?"
-            )
+            raise InputError(f"an L-inf eps is on the unit range and at most 1, got {self.eps!r}: divide by 255?")
 
     def project(self, points: torch.Tensor, natural: torch.Tensor) -> torch.Tensor:
         """The nearest points (Euclidean) that are allowed, (B,C,H,W)."""
@@ -37,9 +35,7 @@ class ThreatModel:
             return (points - natural).clamp_(-self.eps, self.eps).add_(natural).clamp_(0, 1)
         return _project_l2(points, natural, self.eps)
 
-    def step(
-        self, points: torch.Tensor, gradient: torch.Tensor, size: float, natural: torch.Tensor
-    ) -> torch.Tensor:
+    def step(self, points: torch.Tensor, gradient: torch.Tensor, size: float, natural: torch.Tensor) -> torch.Tensor:
         """The allowed points nearest to one step of this size up the gradient; `gradient` is used up.
 
         It runs between any two passes of a model, so it makes as few new tensors as it can.
