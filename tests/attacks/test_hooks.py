@@ -36,6 +36,16 @@ def test_palettes_of_different_lengths_are_padded_and_marked():
     assert own_palettes(Model(), torch.zeros(0, 1, 2, 2))[0].shape == (0, 0, 1)
 
 
+def test_a_transform_without_a_palette_is_not_applicable():
+    class Blurring:
+        @staticmethod
+        def explain(images):
+            return [type("Record", (), {"palette": None}) for _ in images]
+
+    with pytest.raises(NotApplicable, match="no palette"):
+        own_palettes(type("Model", (), {"transform": Blurring})(), torch.zeros(2, 1, 2, 2))
+
+
 def test_a_model_whose_transform_cannot_explain_is_not_applicable():
     for model in (lambda x: x, type("Bare", (), {"transform": None})()):
         with pytest.raises(NotApplicable, match="explain"):

@@ -34,7 +34,10 @@ def own_palettes(model: Model, images: torch.Tensor) -> tuple[torch.Tensor, torc
     Images have different numbers of colours, so K is the largest and the rest is padding.
     """
     explain = hook(getattr(model, "transform", None), "explain")  # type: ignore[arg-type]
-    palettes = [torch.as_tensor(record.palette, dtype=images.dtype) for record in explain(images)]
+    found = [record.palette for record in explain(images)]
+    if any(palette is None for palette in found):
+        raise NotApplicable("the model's transform paints with no palette, which this attack needs")
+    palettes = [torch.as_tensor(palette, dtype=images.dtype) for palette in found]
     most = max((len(palette) for palette in palettes), default=0)
     colors = torch.zeros(len(palettes), most, images.shape[1], dtype=images.dtype)
     exists = torch.zeros(len(palettes), most, dtype=torch.bool)
