@@ -1,0 +1,47 @@
+"""What an attack may ask of a model beyond logits, by name alone, so that any callable can be attacked.
+
+with_surrogate(name)   the same forward with another backward rule
+frozen(images)         the model painting with the palettes of these images, row by row
+undefended()           the same network without its transform
+transform.explain(x)   one record per image, of which attacks read `.palette`, (K, C) in the unit range
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from linocut.errors import InputError
+
+Model = Callable[[torch.Tensor], torch.Tensor]
+
+
+class NotApplicable(InputError):
+    """This attack has nothing to hold on to in this model; a suite records that and goes on."""
+
+
+def hook(model: Model, name: str) -> Callable[..., Any]:
+    """The model's own method of this name; NotApplicable where it has none."""
+    found = getattr(model, name, None)
+    if not callable(found):
+        raise NotApplicable(f"the model offers no `{name}`, which this attack needs; see linocut.attacks.hooks")
+    return found
+
+
+def own_palettes(model: Model, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The palette the model's transform finds in each image: colours (B,K,C), and which of them exist (B,K).
+
+    Images have different numbers of colours, so K is the largest and the rest is padding.
+    """
+    explain = hook(getattr(model, "transform", None), "explain")  # type: ignore[arg-type]
+    found = [record.palette for record in explain(images)]
+    if any(palette is None for palette in found):
+        raise NotApplicable("the model's transform paints with no palette, which this attack needs")
+    palettes = [torch.as_tensor(palette, dtype=images.dtype) for palette in found]
+    most = max((len(palette) for palette in palettes), default=0)
+    colors = torch.zeros(len(palettes), most, images.shape[1], dtype=images.dtype)
+    exists = torch.zeros(len(palettes), most, dtype=torch.bool)
+    for row, palette in enumerate(palettes):
+        colors[row, : len(palette)] = palette.cpu()
+        exists[row, : len(palette)] = True
+    return colors.to(images.device), exists.to(images.device)

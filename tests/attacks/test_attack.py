@@ -1,0 +1,36 @@
+import torch
+
+from linocut.attacks.attack import Result, merged
+
+
+def result(broken, loss, silent=None):
+    count = len(broken)
+    flags, losses = torch.tensor(broken), torch.tensor(loss)
+    return Result(
+        images=losses.view(-1, 1, 1, 1),
+        broken=flags,
+        prediction=flags.long(),
+        loss_start=losses,
+        loss_best=losses,
+        loss_end=losses,
+        steps=torch.ones(count, dtype=torch.int32),
+        queries=torch.full((count,), 2, dtype=torch.int32),
+        trace=None,
+        silent=torch.tensor(silent or [False] * count),
+    )
+
+
+def test_merging_prefers_broken_then_the_higher_loss_and_adds_up_the_cost():
+    first = result([False, True, False, False], [1.0, 1.0, 5.0, 1.0], silent=[True, False, False, False])
+    second = result([True, False, False], [0.5, 9.0, 2.0])
+    both = merged(first, second, torch.tensor([0, 1, 2]))
+    assert both.broken.tolist() == [True, True, False, False]
+    assert both.loss_best.tolist() == [0.5, 1.0, 5.0, 1.0]
+    assert both.images.flatten().tolist() == both.loss_best.tolist()
+    assert both.prediction.tolist() == [1, 1, 0, 0]
+    assert both.steps.tolist() == [2, 2, 2, 1]
+    assert both.queries.tolist() == [4, 4, 4, 2]
+    assert not both.silent.any()  # what was silent is now broken
+    still = merged(first, result([False], [0.0]), torch.tensor([3]))
+    assert still.silent.tolist() == [True, False, False, False]
+    assert first.loss_best.tolist() == [1.0, 1.0, 5.0, 1.0]  # not changed
