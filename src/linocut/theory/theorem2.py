@@ -66,11 +66,9 @@ def decide() -> Theorem2:
     levels = np.arange(WHITE + 1)
     goes_high = np.abs(levels - high[:, None]) < np.abs(levels - low[:, None])
     changes = goes_high[:, 1:] != goes_high[:, :-1]
-    pushable = np.zeros(goes_high.shape, dtype=bool)
-    pushable[:, 1:] |= changes
-    pushable[:, :-1] |= changes
-    found = np.zeros((len(low), WHITE), dtype=bool)
-    for w in range(1, WHITE + 1):
-        occurs = (levels <= WHITE - w) | (levels >= w)
-        found[:, w - 1] = pushable[:, occurs].any(axis=1)
+    pushable = np.pad(changes, ((0, 0), (1, 0))) | np.pad(changes, ((0, 0), (0, 1)))
+    lowest = pushable.argmax(axis=1)[:, None]
+    highest = WHITE - pushable[:, ::-1].argmax(axis=1)[:, None]
+    w = np.arange(1, WHITE + 1)
+    found = (lowest <= WHITE - w) | (highest >= w)
     return Theorem2(low, high, ~found)

@@ -7,8 +7,12 @@ from, pixel for pixel, whatever M is. The check attacks: it looks for one pertur
 from typing import NamedTuple
 
 import numpy as np
+import torch
+from torch import nn
 
 from linocut.theory.definitions import BLACK, WHITE
+from linocut.theory.network import SMALL, build, folded
+from linocut.theory.training import IntervalTraining, train
 
 
 class Recovery(NamedTuple):
@@ -53,3 +57,20 @@ def attack(image_d: np.ndarray, c1: int, c2: int, eps: int, random: int, dice: n
         failures += int((restored(x + delta) != white).any(axis=(1, 2)).sum())
         tried += shape[0]
     return Recovery(failures, tried)
+
+
+def train_m(images: np.ndarray, labels: np.ndarray, epochs: int, seed: int = 0) -> nn.Sequential:
+    """M: a small network trained on MNIST_D, given the images (N, 28, 28) in whole levels."""
+    generator = torch.Generator().manual_seed(seed)
+    convolutions, hidden = SMALL
+    M = build(convolutions, hidden, generator, side=images.shape[-1], classes=int(labels.max()) + 1)
+    plan = IntervalTraining(eps=0, codebook=(BLACK, WHITE), epochs=epochs, batch=128, natural_weight=1.0, seed=seed)
+    x = torch.from_numpy(np.ascontiguousarray(images))[:, None]
+    return folded(train(M, x, torch.from_numpy(labels.astype(np.int64)), plan))
+
+
+def predictions(M: nn.Sequential, white: np.ndarray) -> np.ndarray:
+    """M's classes for black-and-white images (N, H, W), True for white."""
+    with torch.no_grad():
+        parts = torch.from_numpy(white)[:, None].split(1000)
+        return torch.cat([M(part.float()).argmax(1) for part in parts]).numpy()

@@ -70,6 +70,8 @@ def draw_windows(
 
 def loss_of(network: nn.Sequential, batch: tuple[Tensor, Tensor, Tensor], labels: Tensor, weight: float) -> Tensor:
     """(1 - weight) times the natural cross-entropy plus weight times that of the worst case."""
+    if weight == 0:
+        return F.cross_entropy(network(batch[0]), labels)
     last = network[-1]
     assert isinstance(last, nn.Linear)
     features, center, radius = propagate(network, *batch)

@@ -1,0 +1,40 @@
+"""What no network behind a fixed two-colour codebook can exceed, and which codebook is the best for a set of images."""
+
+from fractions import Fraction
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from linocut.theory.certificate import WHITE, span_of
+
+
+class BestFixed(NamedTuple):
+    """A codebook of two colours and the certified accuracy (0..1) that no network behind it exceeds."""
+
+    codebook: tuple[int, int]
+    ceiling: float
+
+
+def ceiling(images: Tensor, labels: Tensor, eps: float | Fraction, codebook: tuple[int, int]) -> float:
+    """The largest share of (N, 1, H, W) images that any network can be certified on behind this fixed codebook.
+
+    An image that can be turned all black shares that black image with others of its kind, of which a network can
+    be right on one class alone; the same for all white. All other images are counted as certified.
+    """
+    flat = images.flatten(1).long()
+    choice = span_of(images, eps, codebook)
+    turns_black = flat.amax(1) <= choice.last_max
+    turns_white = flat.amin(1) >= choice.first_min
+    free = int((~(turns_black | turns_white)).sum())
+    for turned in (turns_black, turns_white):
+        if turned.any():
+            free += int(torch.bincount(labels[turned]).max())
+    return min(1.0, free / len(images))
+
+
+def best_fixed(images: Tensor, labels: Tensor, eps: float | Fraction) -> BestFixed:
+    """The two-colour codebook with the highest ceiling, tried at every split (codebooks matter by their split alone)."""
+    splits = [(0, c) for c in range(1, WHITE + 1)] + [(c, WHITE) for c in range(1, WHITE)]
+    found = [BestFixed(C, ceiling(images, labels, eps, C)) for C in splits]
+    return max(found, key=lambda best: best.ceiling)
