@@ -25,8 +25,8 @@ class IntervalTraining:
     batch: int = 256
     lr: float = 1e-3
     warmup: float = 0.02
-    ramp: float = 0.5
-    natural_weight: float = 0.2
+    ramp: float = 0.4
+    natural_weight: float = 0.25
     edge_windows: float = 0.5
     contrast: int | None = None
     seed: int = 0
