@@ -148,7 +148,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[], help="names of studies")
     parser.add_argument("--images", type=int, default=10_000, help="test images at the headline radius")
     parser.add_argument("--side-images", type=int, default=1_000, help="test images at the other radii")
-    parser.add_argument("--boxes", type=int, default=1_000, help="most boxes an image in branching; a quarter at the other radii")
+    parser.add_argument(
+        "--boxes", type=int, default=1_000, help="most boxes an image in branching; a quarter at the other radii"
+    )
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,8 @@ def test_perturbed_images_stay_in_the_ball_and_the_box(proven_network, drawn_dig
         found = attack(network, images, labels, eps, codebook, torch.Generator().manual_seed(0))
         distance = (found.images - images.long() * PARTS).abs().max()
         assert distance <= eps * PARTS
-        assert found.images.min() >= 0 and found.images.max() <= 255 * PARTS
+        assert found.images.min() >= 0
+        assert found.images.max() <= 255 * PARTS
         wrong = network(discretise(found.images, codebook).float()).argmax(1) != labels
         assert (wrong == found.broken).all()
 
@@ -36,8 +37,9 @@ def test_the_split_lands_where_the_adversary_wants_it(drawn_digits):
     radius = 50 * PARTS
     for where in (0.0, 0.4, 1.0):
         bottom, top, double_split = reach(images, radius, "adaptive", torch.full((20,), where))
-        for mixed in (torch.where(2 * bottom > double_split, top, bottom),):
-            real = mixed.amin((1, 2, 3), keepdim=True) + mixed.amax((1, 2, 3), keepdim=True)
-            assert (real == double_split).all()
+        mixed = torch.where(2 * bottom > double_split, top, bottom)
+        real = mixed.amin((1, 2, 3), keepdim=True) + mixed.amax((1, 2, 3), keepdim=True)
+        assert (real == double_split).all()
     ends = [reach(images, radius, "adaptive", torch.full((20,), w))[2] for w in (0.0, 1.0)]
-    assert (ends[0] == (255 - 50) * PARTS).all() and (ends[1] == (255 + 50) * PARTS).all()
+    assert (ends[0] == (255 - 50) * PARTS).all()
+    assert (ends[1] == (255 + 50) * PARTS).all()

@@ -27,7 +27,9 @@ def reachable(image, eps, codebook):
     found = set()
     for first in range(int(choice.first_min), int(choice.first_max) + 1):
         lower, upper = binary_bounds(image[None], torch.tensor([first]), choice.last(torch.tensor([first])))
-        ranges = [(bool(a),) if a == b else (False, True) for a, b in zip(lower.flatten(), upper.flatten(), strict=True)]
+        ranges = [
+            (bool(a),) if a == b else (False, True) for a, b in zip(lower.flatten(), upper.flatten(), strict=True)
+        ]
         found |= set(itertools.product(*ranges))
     return torch.tensor(sorted(found)).view(-1, 1, SIDE, SIDE)
 
@@ -57,7 +59,8 @@ def test_windows_prove_more_than_their_union_and_pixels_more_than_windows(proven
     union = prove(network, images, labels, 60, codebook, most_boxes=2).proven
     windows = prove(network, images, labels, 60, codebook, by_pixel=False).proven
     pixels = prove(network, images, labels, 60, codebook, most_boxes=300).proven
-    assert (union <= windows).all() and (windows <= pixels).all()
+    assert (union <= windows).all()
+    assert (windows <= pixels).all()
     assert pixels.float().mean() > 0.5
 
 
@@ -86,7 +89,8 @@ def test_hopeless_images_cost_nothing(proven_network, drawn_digits):
     codebook, network = proven_network
     images, labels = drawn_digits(20, 10)
     found = prove(network, images, labels, 60, codebook, hopeless=torch.ones(20, dtype=torch.bool))
-    assert not found.proven.any() and not found.boxes.any()
+    assert not found.proven.any()
+    assert not found.boxes.any()
 
 
 def test_results_do_not_depend_on_how_many_boxes_are_bounded_at_once(proven_network, drawn_digits):

@@ -50,7 +50,9 @@ def test_first_failure_is_a_quarter_of_w_rounded_up_and_not_one_off(decided):
         assert keeps_clusters_together(farther, example.delta, two_color_codebook)
 
 
-@pytest.mark.parametrize(("w", "eps", "fails"), [(4, 1, True), (5, 1, False), (8, 2, True), (9, 2, False), (12, 3, True)])
+@pytest.mark.parametrize(
+    ("w", "eps", "fails"), [(4, 1, True), (5, 1, False), (8, 2, True), (9, 2, False), (12, 3, True)]
+)
 def test_every_perturbation_of_small_images(w, eps, fails):
     failures, tried = theorem1.brute_force(w, eps, 2, 2)
     assert tried == (2 * eps + 1) ** 4
@@ -75,7 +77,8 @@ def test_a_failing_image_inside_the_range_for_every_w():
     for w in range(1, 256):
         example = theorem1.clipped_counterexample(w)
         moved = example.image + example.delta
-        assert 0 <= moved.min() and moved.max() <= 255
+        assert 0 <= moved.min()
+        assert moved.max() <= 255
         assert np.abs(example.delta).max() <= example.eps
         assert not keeps_clusters_together(example.image, example.delta, two_color_codebook)
 
@@ -83,7 +86,13 @@ def test_a_failing_image_inside_the_range_for_every_w():
 def test_clipped_search_agrees_with_brute_force_on_a_small_scale():
     """All clipped perturbations of 2 + 2 pixels near the edges, against the two extremes that decide."""
     for c1, c2, eps in [(0, 3, 1), (0, 4, 1), (251, 255, 1), (0, 255, 85), (0, 255, 84), (1, 8, 2), (249, 255, 2)]:
-        ranges = [sorted({max(c - eps, 0), c, min(c + eps, 255)} | set(range(max(c - eps, 0), min(c + eps, 255) + 1, max(1, eps // 4)))) for c in (c1, c1, c2, c2)]
+        ranges = [
+            sorted(
+                {max(c - eps, 0), c, min(c + eps, 255)}
+                | set(range(max(c - eps, 0), min(c + eps, 255) + 1, max(1, eps // 4)))
+            )
+            for c in (c1, c1, c2, c2)
+        ]
         fails = False
         for a, b, c, d in itertools.product(*ranges):
             double_mid = min(a, b, c, d) + max(a, b, c, d)
@@ -91,5 +100,7 @@ def test_clipped_search_agrees_with_brute_force_on_a_small_scale():
         decided = False
         for a1, b1, a2, b2 in theorem1.extremes_that_decide(np.array(c1), np.array(c2), eps):
             double_mid = min(a1, a2) + max(b1, b2)
-            decided |= bool((2 * a1 > double_mid) != (2 * b1 > double_mid)) or bool((2 * a2 > double_mid) != (2 * b2 > double_mid))
+            decided |= bool((2 * a1 > double_mid) != (2 * b1 > double_mid)) or bool(
+                (2 * a2 > double_mid) != (2 * b2 > double_mid)
+            )
         assert decided == fails, (c1, c2, eps)

@@ -33,10 +33,7 @@ def test_the_decision_agrees_with_images_run_through_fc(decided, count):
     for i in dice.choice(len(decided.low), count(300, 5000), replace=False):
         C, w = (int(decided.low[i]), int(decided.high[i])), int(dice.integers(120, 256))
         colors = [c for c in range(256) if c + w <= 255 or c - w >= 0]
-        literal = any(
-            len({int(v) for v in fixed_codebook(np.array([c - 1, c, c + 1]), C)}) > 1
-            for c in colors
-        )
+        literal = any(len({int(v) for v in fixed_codebook(np.array([c - 1, c, c + 1]), C)}) > 1 for c in colors)
         assert decided.escapes[i, w - 1] == (not literal)
 
 
@@ -58,7 +55,7 @@ def test_verification_refuses_what_is_no_failing_image():
     assert theorem2.is_verified((0, 255), 128, good)
     assert not theorem2.is_verified((0, 255), 129, good)  # its colours are only 128 apart
     assert not theorem2.is_verified((0, 255), 128, good._replace(delta=0 * good.delta))
-    assert not theorem2.is_verified((0, 254), 5, good._replace(image=good.image + [[10], [0]]))
+    assert not theorem2.is_verified((0, 254), 5, good._replace(image=good.image + np.array([[10], [0]])))
 
 
 def test_one_color_always_escapes():

@@ -18,7 +18,10 @@ def test_restored_equals_s_after_ac(digits):
         assert (theorem3.restored(x) == literal).all()
 
 
-@pytest.mark.parametrize(("w", "eps", "changes"), [(5, 1, False), (4, 1, True), (64, 15, False), (64, 16, True), (255, 63, False), (252, 63, True)])
+@pytest.mark.parametrize(
+    ("w", "eps", "changes"),
+    [(5, 1, False), (4, 1, True), (64, 15, False), (64, 16, True), (255, 63, False), (252, 63, True)],
+)
 def test_images_come_back_below_a_quarter_of_w_and_not_at_it(digits, w, eps, changes):
     dice = np.random.default_rng(0)
     for image in mnist_d(digits[0][:10]):
@@ -30,14 +33,20 @@ def test_images_come_back_below_a_quarter_of_w_and_not_at_it(digits, w, eps, cha
 def test_perturbations_are_within_eps_and_reach_it():
     white = np.array([[True, True, False], [False, True, False]])
     worst = theorem3.worst_perturbations(white, 7)
-    assert worst.shape == (6, 2, 3) and set(np.unique(worst)) == {-7, 7}
+    assert worst.shape == (6, 2, 3)
+    assert set(np.unique(worst)) == {-7, 7}
 
 
 def test_robust_accuracy_equals_accuracy_on_mnist_d(digits, count):
     first, limit = findings.third_theorem(
-        (digits[0][:400], digits[1][:400]), (digits[0][400:500], digits[1][400:500]), epochs=8, attacked=10, random=count(1000, 10_000)
+        (digits[0][:400], digits[1][:400]),
+        (digits[0][400:500], digits[1][400:500]),
+        epochs=8,
+        attacked=10,
+        random=count(1000, 10_000),
     )
-    assert first.holds and limit.holds
+    assert first.holds
+    assert limit.holds
     assert first.numbers["natural"] == first.numbers["robust"] > 90
     assert first.numbers["changed"] == 0
     assert first.numbers["tried"] == 3 * (100 * 6 + 10 * count(1000, 10_000))
@@ -50,5 +59,6 @@ def test_real_digits(data_root):
     train, test = (data.load("mnist", data_root, split) for split in ("train", "test"))
     arrays = [(part.pixels[:, 0].numpy(), part.labels.numpy()) for part in (train, test)]
     first, limit = findings.third_theorem(*arrays)
-    assert first.holds and limit.holds
+    assert first.holds
+    assert limit.holds
     assert first.numbers["natural"] >= 98

@@ -60,9 +60,11 @@ def test_drawn_windows_are_windows_of_the_span(codebook, drawn_digits):
     levels = images.flatten(1).long()
     spread = torch.where(undecided, levels, -1).amax(1) - torch.where(undecided, levels, 999).amin(1)
     assert (spread[undecided.any(1)] < choice.width).all()
-    assert (levels[undecided] >= choice.first_min.min()).all() and (levels[undecided] <= choice.last_max.max()).all()
+    assert (levels[undecided] >= choice.first_min.min()).all()
+    assert (levels[undecided] <= choice.last_max.max()).all()
     if codebook != "adaptive":
-        assert (natural >= lower).all() and (natural <= upper).all()
+        assert (natural >= lower).all()
+        assert (natural <= upper).all()
 
 
 @pytest.mark.parametrize("w", [1, 64, 255])
@@ -71,10 +73,12 @@ def test_varied_images_have_ranges_at_least_w_wide(w, drawn_digits):
     varied = vary_contrast(images, w, torch.Generator().manual_seed(0))
     flat = varied.flatten(1).long()
     ranges = flat.amax(1) - flat.amin(1)
-    assert ranges.min() >= w and varied.dtype == torch.uint8
+    assert ranges.min() >= w
+    assert varied.dtype == torch.uint8
     if w == 64:
         assert ranges.min() < w + 4  # and no wider than asked
-        assert flat.amin(1).max() > 180 and flat.amax(1).max() > 252
+        assert flat.amin(1).max() > 180
+        assert flat.amax(1).max() > 252
         # all pairs equally likely: of those at least 64 apart, the mean distance is 64 + 191/3
         assert abs(ranges.double().mean() - (64 + 191 / 3)) < 4
 

@@ -2,7 +2,10 @@
 
 import typer
 
+from linocut.cli.theory import theory
+
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.command()(theory)
 
 
 @app.callback()

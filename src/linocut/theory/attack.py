@@ -26,10 +26,8 @@ class Attacked(NamedTuple):
 def discretise(images: Tensor, codebook: Codebook) -> Tensor:
     """The black-and-white image (True is white) of images (N, 1, H, W) in whole 1024ths of a level."""
     if codebook == "adaptive":
-        double_split = images.amin((1, 2, 3), keepdim=True) + images.amax((1, 2, 3), keepdim=True)
-    else:
-        double_split = (int(codebook[0]) + int(codebook[1])) * PARTS
-    return 2 * images > double_split
+        return 2 * images > images.amin((1, 2, 3), keepdim=True) + images.amax((1, 2, 3), keepdim=True)
+    return 2 * images > (int(codebook[0]) + int(codebook[1])) * PARTS
 
 
 def reach(images: Tensor, radius: int, codebook: Codebook, where: Tensor) -> tuple[Tensor, Tensor, Tensor]:

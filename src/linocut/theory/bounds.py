@@ -36,7 +36,8 @@ def _normalise(
         axes = [0, 2, 3] if natural.dim() == 4 else [0]
         variance, mean = torch.var_mean(natural, axes, correction=0)
     else:
-        assert layer.running_var is not None and layer.running_mean is not None
+        assert layer.running_var is not None
+        assert layer.running_mean is not None
         variance, mean = layer.running_var, layer.running_mean
     scale = layer.weight * torch.rsqrt(variance + layer.eps)
     shift = layer.bias - mean * scale

@@ -85,9 +85,9 @@ def prove(
         failed[taken.owner[~proven & single & (settled | (not by_pixel))]] = True
         failed |= spent >= most_boxes
         keep = ~proven & ~failed[taken.owner]
-        by_window = halve_windows(taken.select(keep & ~single))
-        by_pixel = halve_pixels(network, images, labels, choice, taken.select(keep & single))
-        queue = join(queue, by_window, by_pixel)
+        of_windows = halve_windows(taken.select(keep & ~single))
+        of_pixels = halve_pixels(network, images, labels, choice, taken.select(keep & single))
+        queue = join(queue, of_windows, of_pixels)
         queue = queue.select(~failed[queue.owner])
     return Proof(~failed, spent)
 

@@ -1,4 +1,4 @@
-"""What `linocut theory` says: each finding is computed here, with how it was established and how many cases it covers."""
+"""What `linocut theory` says: each finding with how it was established and how many cases that covers."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -38,6 +38,19 @@ class Finding:
         return {**kept, "example": shown}
 
 
+def described(finding: Finding) -> str:
+    """The finding in a few lines for a reader."""
+    lines = [
+        f"{finding.name}: {'holds' if finding.holds else 'DOES NOT HOLD'}",
+        f"  {finding.says}",
+        f"  how: {finding.how}",
+    ]
+    if finding.example:
+        image, delta, eps = finding.example
+        lines.append(f"  image {image.tolist()} + {delta.tolist()} (eps = {eps}): equal pixels part")
+    return "\n".join(lines)
+
+
 def first_theorem() -> list[Finding]:
     """Theorem 1, its limit, and its limit when values must stay within 0..255."""
     found = theorem1.decide()
@@ -74,10 +87,10 @@ def first_theorem() -> list[Finding]:
         Finding(
             name="theorem 1, inside 0..255",
             holds=shown and len(tight) == last_tight and found.first_failure_clipped.tolist() == formula,
-            says=f"If perturbed values must stay within 0..255 the bound is tight exactly for w <= {last_tight}; beyond, "
-            f"AC holds longer: up to the first whole eps >= (2w - 255)/3, which is {formula[-1]} for w = {WHITE}.",
-            how=f"exhaustively, {WHITE * (WHITE + 1) // 2:,} pairs of colours at every eps; a failing image for each w; "
-            f"shown: w = {last_tight + 1}",
+            says=f"If perturbed values must stay within 0..255 the bound is tight exactly for w <= {last_tight}; "
+            f"beyond, AC holds up to the first whole eps >= (2w - 255)/3, which is {formula[-1]} for w = {WHITE}.",
+            how=f"exhaustively, {WHITE * (WHITE + 1) // 2:,} pairs of colours at every eps; a failing image "
+            f"for each w; shown: w = {last_tight + 1}",
             numbers={"last_tight": last_tight, "first_failure_at_255": formula[-1]},
             example=inside[last_tight],
         ),
@@ -90,7 +103,7 @@ def second_theorem(random_codebooks: int = 2000, seed: int = 0) -> list[Finding]
     dice = np.random.default_rng(seed)
     verified = 0
     for _ in range(random_codebooks):
-        C = dice.choice(WHITE + 1, size=dice.integers(2, WHITE + 2), replace=False)
+        C = dice.choice(WHITE + 1, size=dice.integers(2, WHITE + 2), replace=False).tolist()
         w = int(dice.integers(1, WHITE + 1))
         example = theorem2.failing_image(C, w)
         agrees = theorem2.escapes(C, w) if example is None else theorem2.is_verified(C, w, example)

@@ -48,7 +48,15 @@ def judge(
     broken = attack(network, images, labels, eps, codebook, dice, restarts=3, steps=15).broken
     only_windows = 2 * (2 * math.ceil(eps) + 2)  # enough boxes to reach single windows
     plain = prove(
-        network, images, labels, eps, codebook, hopeless=broken, most_boxes=only_windows, by_pixel=False, at_once=at_once
+        network,
+        images,
+        labels,
+        eps,
+        codebook,
+        hopeless=broken,
+        most_boxes=only_windows,
+        by_pixel=False,
+        at_once=at_once,
     ).proven
     left = (~plain & ~broken).nonzero().squeeze(1)
     longer = attack(network, images[left], labels[left], eps, codebook, dice, restarts=16, steps=30)

@@ -34,7 +34,7 @@ def ceiling(images: Tensor, labels: Tensor, eps: float | Fraction, codebook: tup
 
 
 def best_fixed(images: Tensor, labels: Tensor, eps: float | Fraction) -> BestFixed:
-    """The two-colour codebook with the highest ceiling, tried at every split (codebooks matter by their split alone)."""
+    """The two-colour codebook with the highest ceiling, tried at every split: nothing else of it matters."""
     splits = [(0, c) for c in range(1, WHITE + 1)] + [(c, WHITE) for c in range(1, WHITE)]
     found = [BestFixed(C, ceiling(images, labels, eps, C)) for C in splits]
     return max(found, key=lambda best: best.ceiling)

@@ -42,8 +42,10 @@ def folded(network: nn.Sequential) -> nn.Sequential:
     for layer in network:
         if isinstance(layer, nn.BatchNorm2d | nn.BatchNorm1d):
             linear = layers[-1]
-            assert isinstance(linear, nn.Conv2d | nn.Linear) and linear.bias is not None
-            assert layer.running_var is not None and layer.running_mean is not None
+            assert isinstance(linear, nn.Conv2d | nn.Linear)
+            assert linear.bias is not None
+            assert layer.running_var is not None
+            assert layer.running_mean is not None
             scale = layer.weight.detach() / torch.sqrt(layer.running_var + layer.eps)
             shape = [-1] + [1] * (linear.weight.dim() - 1)
             linear.weight.data = linear.weight.data * scale.view(shape)
@@ -59,7 +61,7 @@ def folded(network: nn.Sequential) -> nn.Sequential:
 def _copy(layer: nn.Module) -> nn.Module:
     """A fresh layer with the same weights; layers without weights are shared."""
     if isinstance(layer, nn.Conv2d):
-        fresh: nn.Module = nn.Conv2d(layer.in_channels, layer.out_channels, 3, layer.stride, padding=1)
+        fresh: nn.Module = nn.Conv2d(layer.in_channels, layer.out_channels, 3, layer.stride[0], padding=1)
     elif isinstance(layer, nn.Linear):
         fresh = nn.Linear(layer.in_features, layer.out_features)
     else:

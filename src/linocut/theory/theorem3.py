@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from linocut.errors import InputError
 from linocut.theory.definitions import BLACK, WHITE
 from linocut.theory.network import SMALL, build, folded
 from linocut.theory.training import IntervalTraining, train
@@ -44,7 +45,8 @@ def worst_perturbations(white: np.ndarray, eps: int) -> np.ndarray:
 def attack(image_d: np.ndarray, c1: int, c2: int, eps: int, random: int, dice: np.random.Generator) -> Recovery:
     """Tries the worst and `random` random perturbations of one image of MNIST_G; half of those are all +-eps."""
     white = image_d == WHITE
-    assert white.any() and (image_d == BLACK).any()
+    if not 0 < white.sum() == (image_d != BLACK).sum() < white.size:
+        raise InputError("only an image of black and white pixels, of both, can be attacked")
     x = np.where(white, c2, c1).astype(np.int16)
     failures = int((restored(x + worst_perturbations(white, eps).astype(np.int16)) != white).any(axis=(1, 2)).sum())
     tried = 6
