@@ -80,11 +80,18 @@ def read_mnist(folder: Path, split: str, device: torch.device) -> tuple[Tensor, 
     return images.to(device), labels.to(device)
 
 
+def in_a_hurry(yes: bool) -> None:
+    """Reduced precision and tuned convolutions on a GPU: good enough to train with, not to prove with."""
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = yes
+    torch.backends.cudnn.benchmark = yes
+
+
 def seconds_per_epoch(size: tuple, images: Tensor, labels: Tensor, plan: IntervalTraining) -> float:
     """Measured on a short run of a network that is thrown away."""
     taken = min(len(images), plan.batch * (40 if images.is_cuda else 8))
     times: list[float] = []
-    network = build(*size, generator=torch.Generator().manual_seed(0)).to(images.device)
+    network = build(*size, generator=torch.Generator().manual_seed(0))
+    network = network.to(images.device, memory_format=torch.channels_last)
     short = replace(plan, epochs=3, warmup=0.0, ramp=0.01)
     train(network, images[:taken], labels[:taken], short, lambda epoch, loss, seconds: times.append(seconds))
     return min(times) * len(images) / taken
@@ -94,16 +101,22 @@ def run(study: Study, train_set: tuple[Tensor, Tensor], test_set: tuple[Tensor, 
     """One study from an untrained network to its figures; its weights are written beside them."""
     size = LARGE if options.size == "large" else SMALL
     plan = IntervalTraining(
-        eps=study.trained_for, codebook=study.codebook, epochs=1, contrast=study.contrast, seed=options.seed
+        eps=study.trained_for,
+        codebook=study.codebook,
+        epochs=1,
+        natural_weight=options.natural_weight,
+        contrast=study.contrast,
+        seed=options.seed,
     )
-    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
+    in_a_hurry(True)
     if options.epochs:
         epochs = max(2, round(options.epochs * study.share / 0.35))
     else:
         pace = seconds_per_epoch(size, *train_set, plan)
         epochs = max(2, int(60 * options.minutes * SHARE_OF_TRAINING * study.share / pace))
     plan = replace(plan, epochs=epochs)
-    network = build(*size, generator=torch.Generator().manual_seed(options.seed)).to(train_set[0].device)
+    network = build(*size, generator=torch.Generator().manual_seed(options.seed))
+    network = network.to(train_set[0].device, memory_format=torch.channels_last)
     started = time.perf_counter()
 
     def say(epoch: int, loss: float, seconds: float) -> None:
@@ -113,7 +126,7 @@ def run(study: Study, train_set: tuple[Tensor, Tensor], test_set: tuple[Tensor, 
     train(network, *train_set, plan, say)
     trained = time.perf_counter() - started
     network = folded(network)
-    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    in_a_hurry(False)
     weights = {key: value.half().contiguous().cpu() for key, value in network.state_dict().items()}
     save_file(weights, options.out / f"{study.name}.safetensors")
     images, labels = test_set
@@ -121,11 +134,11 @@ def run(study: Study, train_set: tuple[Tensor, Tensor], test_set: tuple[Tensor, 
         images = vary_contrast(images, study.contrast, torch.Generator().manual_seed(0))
     curve = []
     for eps in sorted(study.radii, key=lambda eps: eps != study.headline):  # the headline first: time may run out
-        n, boxes = options.images, options.boxes
-        if eps != study.headline:
-            n, boxes = min(n, options.side_images), boxes // 4
+        every, boxes = (1, options.boxes) if eps == study.headline else (options.every, options.boxes // 4)
         at_once = 8192 if images.is_cuda else 1024
-        judged = judge(network, images[:n], labels[:n], eps, study.codebook, most_boxes=boxes, at_once=at_once)
+        judged = judge(
+            network, images[::every], labels[::every], eps, study.codebook, most_boxes=boxes, at_once=at_once
+        )
         curve.append(asdict(judged))
         print(f"{study.name}: {curve[-1]}", flush=True)
     curve.sort(key=lambda row: row["eps_levels"])
@@ -147,10 +160,11 @@ def main() -> None:
     parser.add_argument("--size", choices=["large", "small"], default="large")
     parser.add_argument("--only", nargs="*", default=[], help="names of studies")
     parser.add_argument("--images", type=int, default=10_000, help="test images at the headline radius")
-    parser.add_argument("--side-images", type=int, default=1_000, help="test images at the other radii")
+    parser.add_argument("--every", type=int, default=10, help="at the other radii, judge every so manyth of them")
     parser.add_argument(
         "--boxes", type=int, default=1_000, help="most boxes an image in branching; a quarter at the other radii"
     )
+    parser.add_argument("--natural-weight", type=float, default=0.25, help="of the natural loss at the end")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

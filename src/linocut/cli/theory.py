@@ -17,10 +17,10 @@ def theory(
 ) -> None:
     """Check the three theorems on two-colour codebooks and show where they fail. Exit status 1 if one does not hold."""
     from linocut.theory import findings
-    from linocut.theory.figures import draw, drawn_zero
+    from linocut.theory.figures import draw
 
     found = [*findings.first_theorem(), *findings.second_theorem(), findings.certificate_limit()]
-    digit = drawn_zero()
+    digit = None
     if data is not None:
         from linocut.data import load
 

@@ -18,7 +18,7 @@ def drawn_zero(side: int = 28) -> np.ndarray:
     return np.clip(WHITE * (2.6 - distance), 0, WHITE).astype(np.int64)
 
 
-def draw(folder: Path, digit: np.ndarray, results: dict[str, Any] | None) -> list[Path]:
+def draw(folder: Path, digit: np.ndarray | None, results: dict[str, Any] | None) -> list[Path]:
     """The files written: mnist_g.png, proof.png and, with the results of the benchmark, certified.png."""
     try:
         import matplotlib.figure  # noqa: F401
@@ -33,14 +33,15 @@ def draw(folder: Path, digit: np.ndarray, results: dict[str, Any] | None) -> lis
     return [folder / name for name in figures]
 
 
-def mnist_g_example(digit: np.ndarray) -> Any:
-    """A digit, its black-and-white version, and two of its recolourings with what {0, 255} makes of them."""
+def mnist_g_example(digit: np.ndarray | None) -> Any:
+    """A digit (a drawn one for None), in black and white, and recoloured twice, with what {0, 255} makes of that."""
     from matplotlib.figure import Figure
 
-    black_and_white = mnist_d(digit)
+    title, shown = ("a drawn digit", drawn_zero()) if digit is None else ("MNIST", digit)
+    black_and_white = mnist_d(shown)
     kept, lost = recolored(black_and_white, 100, 164), recolored(black_and_white, 170, 234)
     panels = [
-        (digit, "MNIST"),
+        (shown, title),
         (black_and_white, "MNIST_D"),
         (kept, "MNIST_G: 100 and 164"),
         (fixed_codebook(kept, (0, WHITE)), "{0, 255} recovers it"),
@@ -60,7 +61,7 @@ def proof_picture(w: int) -> Any:
     """Left: where clusters and midpoint can lie under AC while eps < w/4. Right: a fixed border inside a cluster."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 3.2), layout="constrained")
+    figure = Figure(figsize=(11, 3), layout="constrained")
     left, right = figure.subplots(1, 2)
     c1, c2, eps = 90, 90 + w, (w - 1) // 4
     for color, name, paint in ((c1, "c1", BLUE), (c2, "c2", ORANGE)):
@@ -69,18 +70,19 @@ def proof_picture(w: int) -> Any:
         left.plot([color], [0.5], "o", color=paint)
     middle = (c1 + c2) / 2
     left.axvspan(middle - eps, middle + eps, ymax=0.4, color=GREY, alpha=0.5)
-    left.annotate(f"midpoint ± {eps}", (middle, 0.2), ha="center", va="center")
+    left.annotate(f"midpoint ± {eps}", (middle, 0.2), ha="center", va="center", fontsize=8)
     left.set_title(f"adaptive, w = {w}, eps = {eps} < w/4: the midpoint stays between the clusters", fontsize=9)
-    m = 127
-    right.axvspan(60, m + 0.5, color=BLUE, alpha=0.2)
-    right.axvspan(m + 0.5, 220, color=ORANGE, alpha=0.2)
-    right.plot([m, m + w], [0.5, 0.5], "o", color="black")
-    right.errorbar([m], [0.5], xerr=[[1], [1]], color="black", capsize=4)
-    right.annotate("c1 = 127\nmay go to 0 or to 255", (m, 0.6), ha="center")
-    right.annotate(f"c2 = {m + w}", (m + w, 0.6), ha="center")
-    right.set_title("fixed {0, 255}, eps = 1: the border at 127.5 cuts a cluster", fontsize=9)
+    left.set_xlim(60, 190)
+    right.axvspan(120, 127.5, color=BLUE, alpha=0.2)
+    right.axvspan(127.5, 135, color=ORANGE, alpha=0.2)
+    right.plot([127], [0.5], "o", color="black")
+    right.plot([127, 128], [0.25, 0.25], "o", color="black", mfc="white")
+    right.annotate("c1 = 127", (126.8, 0.5), ha="right", va="center")
+    right.annotate("one pixel stays: goes to 0", (126.8, 0.25), ha="right", va="center", color=BLUE)
+    right.annotate("another moves by 1: goes to 255", (128.2, 0.25), ha="left", va="center", color=ORANGE)
+    right.set_xlim(120, 135)
+    right.set_title("fixed {0, 255}, eps = 1: the border at 127.5 cuts the cluster of c1 = 127", fontsize=9)
     for axes in (left, right):
-        axes.set_xlim(60, 220)
         axes.set_ylim(0, 1)
         axes.set_yticks([])
         axes.set_xlabel("grey level")
@@ -105,11 +107,11 @@ def certified_accuracy(results: dict[str, Any]) -> Any:
             axes.plot(eps, [row["attacked"] for row in entry["curve"]], "x--", color=paint, label=f"{kind}, attacked")
         if varied:
             ceiling = results["best_fixed_on_varied"]["ceiling_percent"]
-            axes.axhline(ceiling, color=GREY, lw=1, label="no fixed codebook proves more at 15")
+            axes.axhline(ceiling, color=GREY, lw=1, label="ceiling of every fixed codebook at 15")
         axes.set_title(title, fontsize=10)
         axes.set_xlabel("eps in grey levels")
         axes.grid(alpha=0.3)
-        axes.legend(fontsize=8, loc="lower left")
+        axes.legend(fontsize=8, loc="best")
     panels[0].set_ylabel("accuracy, %")
     panels[0].set_ylim(0, 101)
     figure.suptitle(f"{results['hardware']}, {results['date']}, {results['size']} networks", fontsize=9)

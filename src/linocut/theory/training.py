@@ -89,7 +89,7 @@ def train(
 ) -> nn.Sequential:
     """The network, trained in place. `images` is uint8 (N, 1, H, W) on the network's device, `labels` int64."""
     dice = torch.Generator(device=images.device).manual_seed(plan.seed)
-    optimiser = torch.optim.Adam(network.parameters(), lr=plan.lr)
+    optimiser = torch.optim.Adam(network.parameters(), lr=plan.lr, fused=images.is_cuda or None)
     network.train()
     steps = len(images) // plan.batch
     for epoch in range(plan.epochs):
