@@ -111,3 +111,19 @@ def test_no_network_proves_more_than_the_ceiling(proven_network, drawn_digits):
     flat = varied.flatten(1)
     top = ceiling(flat.amin(1), flat.amax(1), labels, 15, codebook)
     assert judge(network, varied, labels, 15, codebook, most_boxes=50).proven <= 100 * top < 100
+
+
+def test_a_proven_image_that_breaks_stops_the_judge(monkeypatch, proven_network, drawn_digits):
+    """An unsound proof (here: everything is proven) is caught, because proven images are attacked as well."""
+    from linocut.theory import judging
+    from linocut.theory.branching import Proof
+
+    codebook, network = proven_network
+    images, labels = drawn_digits(50, 2)
+
+    def prove_anything(network, images, *rest, **options):
+        return Proof(torch.ones(len(images), dtype=torch.bool), torch.ones(len(images)))
+
+    monkeypatch.setattr(judging, "prove", prove_anything)
+    with pytest.raises(AssertionError, match="unsound"):
+        judge(network, images, labels, 120, codebook)
