@@ -85,14 +85,6 @@ def test_nothing_undecided_is_proven_with_one_box(proven_network, drawn_digits):
     assert found.proven.all()
 
 
-def test_hopeless_images_cost_nothing(proven_network, drawn_digits):
-    codebook, network = proven_network
-    images, labels = drawn_digits(20, 10)
-    found = prove(network, images, labels, 60, codebook, hopeless=torch.ones(20, dtype=torch.bool))
-    assert not found.proven.any()
-    assert not found.boxes.any()
-
-
 def test_results_do_not_depend_on_how_many_boxes_are_bounded_at_once(proven_network, drawn_digits):
     codebook, network = proven_network
     images, labels = drawn_digits(30, 11)

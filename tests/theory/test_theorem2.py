@@ -58,6 +58,12 @@ def test_verification_refuses_what_is_no_failing_image():
     assert not theorem2.is_verified((0, 254), 5, good._replace(image=good.image + np.array([[10], [0]])))
 
 
+def test_the_border_must_lie_between_256_less_w_and_w_less_2():
+    """Two-colour codebooks with a border at 55, 56, 198, 199 and w = 200: both ends of the interval, and one off."""
+    assert [theorem2.escapes((m - 1, m + 1), 200) for m in (55, 56, 198, 199)] == [False, True, True, False]
+    assert [theorem2.escapes((0, 255), w) for w in (128, 129)] == [False, True]
+
+
 def test_one_color_always_escapes():
     assert theorem2.failing_image((77,), 5) is None
     assert theorem2.escapes((77,), 5)

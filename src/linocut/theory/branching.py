@@ -56,24 +56,22 @@ def prove(
     eps: float | Fraction,
     codebook: Codebook,
     *,
-    hopeless: Tensor | None = None,
     most_boxes: int = 2000,
     by_pixel: bool = True,
     at_once: int = 1024,
 ) -> Proof:
     """Which images (N, 1, H, W; whole levels) keep their label under every perturbation of eps levels.
 
-    `hopeless` marks images known to fail (an attack broke them): no boxes are spent on those. Without `by_pixel`
-    only windows are split: intervals alone, but a window at a time.
+    Without `by_pixel` only windows are split: intervals alone, but a window at a time.
     """
     if images.is_cuda and torch.backends.cudnn.allow_tf32:
         raise InputError("bounds need full float32: set torch.backends.cudnn.allow_tf32 = False before proving")
     choice = span_of(images, eps, codebook)
-    failed = torch.zeros(len(images), dtype=torch.bool, device=images.device) if hopeless is None else hopeless.clone()
+    failed = torch.zeros(len(images), dtype=torch.bool, device=images.device)
     spent = torch.zeros(len(images), dtype=torch.long, device=images.device)
-    start = (~failed).nonzero().squeeze(1)
-    nothing = torch.zeros((len(start), *images.shape[1:]), dtype=torch.bool, device=images.device)
-    queue = Boxes(start, choice.first_min[start], choice.first_max[start], nothing, nothing)
+    nothing = torch.zeros(images.shape, dtype=torch.bool, device=images.device)
+    owner = torch.arange(len(images), device=images.device)
+    queue = Boxes(owner, choice.first_min, choice.first_max, nothing, nothing)
     while len(queue.owner):
         taken, queue = queue.select(slice(-at_once, None)), queue.select(slice(None, -at_once))
         lower, upper = bits(images, choice, taken)
