@@ -11,8 +11,9 @@ def row(eps, proven):
 
 
 RESULTS = {
-    "hardware": "CPU",
-    "date": "2026-01-01",
+    "gpu": None,
+    "cpu": "a processor",
+    "date": "2026-01-01T00:00:00+00:00",
     "size": "small",
     "best_fixed_on_varied": {"ceiling_percent": 60},
     "studies": [

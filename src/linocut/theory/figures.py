@@ -114,5 +114,7 @@ def certified_accuracy(results: dict[str, Any]) -> Any:
         axes.legend(fontsize=8, loc="best")
     panels[0].set_ylabel("accuracy, %")
     panels[0].set_ylim(0, 101)
-    figure.suptitle(f"{results['hardware']}, {results['date']}, {results['size']} networks", fontsize=9)
+    figure.suptitle(
+        f"{results['gpu'] or results['cpu']}, {results['date'][:10]}, {results['size']} networks", fontsize=9
+    )
     return figure
