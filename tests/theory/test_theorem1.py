@@ -13,6 +13,7 @@ def decided():
 
 
 def test_counts_of_what_was_decided(decided):
+    assert decided.failures == 0
     assert decided.pairs == sum(1 for w in range(1, 256) for eps in range(256) if 4 * eps < w) == 8256
     # extremes: alpha <= beta in 2 eps + 1 values, times the third value, for both conditions
     assert decided.extremes == sum(2 * (n * (n + 1) // 2) * n for n in range(1, 128, 2)) == 33_899_840
@@ -68,7 +69,7 @@ def test_brute_force_agrees_with_the_definitions():
 
 def test_clipped_bound_is_tight_exactly_up_to_205(decided):
     assert decided.tight_when_clipped.tolist() == list(range(1, 206))
-    formula = [theorem1.tolerance_when_clipped(w) for w in range(1, 256)]
+    formula = [theorem1.clipped_failure_by_formula(w) for w in range(1, 256)]
     assert decided.first_failure_clipped.tolist() == formula
     assert formula[-1] == 85
 
@@ -104,3 +105,9 @@ def test_clipped_search_agrees_with_brute_force_on_a_small_scale():
                 (2 * a2 > double_mid) != (2 * b2 > double_mid)
             )
         assert decided == fails, (c1, c2, eps)
+
+
+def test_the_decision_would_notice_a_failure(monkeypatch):
+    """With eps <= w/4 in place of eps < w/4 the pairs w = 4 eps fail, and they alone."""
+    monkeypatch.setattr(theorem1, "first_integer_not_below_a_quarter", lambda w: w // 4 + 1)
+    assert theorem1.decide().failures == 63

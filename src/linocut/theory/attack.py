@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from linocut.theory.certificate import PARTS, WHITE, Codebook
+from linocut.theory.certificate import PARTS, Codebook
+from linocut.theory.definitions import WHITE
 
 
 class Attacked(NamedTuple):

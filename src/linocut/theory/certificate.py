@@ -23,8 +23,8 @@ import torch
 from torch import Tensor
 
 from linocut.errors import InputError
+from linocut.theory.definitions import WHITE
 
-WHITE = 255
 PARTS = 1024  # eps is a whole number of these parts of a level
 
 Codebook = str | tuple[int, int]  # "adaptive", or the two colours of a fixed codebook

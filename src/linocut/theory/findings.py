@@ -69,7 +69,7 @@ def first_theorem() -> list[Finding]:
     return [
         Finding(
             name="theorem 1",
-            holds=failures == 0,
+            holds=found.failures == failures == 0,
             says=f"AC keeps clusters together for every w in 1..{WHITE} and every whole eps < w/4 "
             f"({found.pairs:,} pairs of w and eps), for images of any size.",
             how=f"by reduction to the extremes of the two clusters, all {found.extremes:,} of them; "

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from linocut.theory.attack import attack
 from linocut.theory.branching import prove
-from linocut.theory.certificate import WHITE, Codebook
+from linocut.theory.certificate import Codebook
+from linocut.theory.definitions import WHITE
 
 
 @dataclass(frozen=True, kw_only=True)

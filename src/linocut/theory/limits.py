@@ -6,7 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from linocut.theory.certificate import WHITE, span
+from linocut.theory.certificate import span
+from linocut.theory.definitions import WHITE
 
 
 class BestFixed(NamedTuple):

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-WHITE = 255
+from linocut.theory.definitions import WHITE
 
 
 def vary_contrast(images: Tensor, w: int, generator: torch.Generator) -> Tensor:
