@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from linocut import __version__
-from linocut.cli import data, demo, doctor, transform
+from linocut.cli import data, demo, doctor, theory, transform
 from linocut.errors import InputError
 
 
@@ -26,6 +26,7 @@ app.command("transform")(transform.transform)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)
 app.add_typer(data.app, name="data")
+app.command("theory")(theory.theory)
 
 
 def _print_version(wanted: bool) -> None:

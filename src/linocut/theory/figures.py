@@ -1,0 +1,120 @@
+"""Three pictures: an image of MNIST_G, the proof of theorem 1 beside the failure of theorem 2, accuracy over eps."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linocut.errors import InputError
+from linocut.theory.definitions import WHITE, fixed_codebook, mnist_d, recolored
+
+BLUE, ORANGE, GREY = "#2f6fae", "#d9822b", "#8a8a8a"
+
+
+def drawn_zero(side: int = 28) -> np.ndarray:
+    """A grey-edged ring for when no real digit is at hand."""
+    y, x = np.mgrid[:side, :side] - (side - 1) / 2
+    distance = np.abs(np.hypot(x / 0.75, y) - side * 0.3)
+    return np.clip(WHITE * (2.6 - distance), 0, WHITE).astype(np.int64)
+
+
+def draw(folder: Path, digit: np.ndarray | None, results: dict[str, Any] | None) -> list[Path]:
+    """The files written: mnist_g.png, proof.png and, with the results of the benchmark, certified.png."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise InputError("figures need matplotlib: pip install 'linocut[report]'") from None
+    folder.mkdir(parents=True, exist_ok=True)
+    figures = {"mnist_g.png": mnist_g_example(digit), "proof.png": proof_picture(w=64)}
+    if results is not None:
+        figures["certified.png"] = certified_accuracy(results)
+    for name, figure in figures.items():
+        figure.savefig(folder / name, dpi=150)
+    return [folder / name for name in figures]
+
+
+def mnist_g_example(digit: np.ndarray | None) -> Any:
+    """A digit (a drawn one for None), in black and white, and recoloured twice, with what {0, 255} makes of that."""
+    from matplotlib.figure import Figure
+
+    title, shown = ("a drawn digit", drawn_zero()) if digit is None else ("MNIST", digit)
+    black_and_white = mnist_d(shown)
+    kept, lost = recolored(black_and_white, 100, 164), recolored(black_and_white, 170, 234)
+    panels = [
+        (shown, title),
+        (black_and_white, "MNIST_D"),
+        (kept, "MNIST_G: 100 and 164"),
+        (fixed_codebook(kept, (0, WHITE)), "{0, 255} recovers it"),
+        (lost, "MNIST_G: 170 and 234"),
+        (fixed_codebook(lost, (0, WHITE)), "{0, 255} loses it"),
+    ]
+    figure = Figure(figsize=(10, 2.1), layout="constrained")
+    for axes, (image, title) in zip(figure.subplots(1, len(panels)), panels, strict=True):
+        axes.imshow(image, cmap="gray", vmin=0, vmax=WHITE)
+        axes.set_title(title, fontsize=9)
+        axes.set_xticks([])
+        axes.set_yticks([])
+    return figure
+
+
+def proof_picture(w: int) -> Any:
+    """Left: where clusters and midpoint can lie under AC while eps < w/4. Right: a fixed border inside a cluster."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 3), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    c1, c2, eps = 90, 90 + w, (w - 1) // 4
+    for color, name, paint in ((c1, "c1", BLUE), (c2, "c2", ORANGE)):
+        left.axvspan(color - eps, color + eps, color=paint, alpha=0.35)
+        left.annotate(f"{name} ± {eps}", (color, 0.9), ha="center", color=paint)
+        left.plot([color], [0.5], "o", color=paint)
+    middle = (c1 + c2) / 2
+    left.axvspan(middle - eps, middle + eps, ymax=0.4, color=GREY, alpha=0.5)
+    left.annotate(f"midpoint ± {eps}", (middle, 0.2), ha="center", va="center", fontsize=8)
+    left.set_title(f"adaptive, w = {w}, eps = {eps} < w/4: the midpoint stays between the clusters", fontsize=9)
+    left.set_xlim(60, 190)
+    right.axvspan(120, 127.5, color=BLUE, alpha=0.2)
+    right.axvspan(127.5, 135, color=ORANGE, alpha=0.2)
+    right.plot([127], [0.5], "o", color="black")
+    right.plot([127, 128], [0.25, 0.25], "o", color="black", mfc="white")
+    right.annotate("c1 = 127", (126.8, 0.5), ha="right", va="center")
+    right.annotate("one pixel stays: goes to 0", (126.8, 0.25), ha="right", va="center", color=BLUE)
+    right.annotate("another moves by 1: goes to 255", (128.2, 0.25), ha="left", va="center", color=ORANGE)
+    right.set_xlim(120, 135)
+    right.set_title("fixed {0, 255}, eps = 1: the border at 127.5 cuts the cluster of c1 = 127", fontsize=9)
+    for axes in (left, right):
+        axes.set_ylim(0, 1)
+        axes.set_yticks([])
+        axes.set_xlabel("grey level")
+    return figure
+
+
+def certified_accuracy(results: dict[str, Any]) -> Any:
+    """Proven and attacked accuracy over eps, fixed and adaptive, on MNIST and on MNIST of varied contrast."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 3.8), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    titles = ("MNIST", "MNIST, random contrast and brightness")
+    for axes, title, varied in zip(panels, titles, (False, True), strict=True):
+        for entry in results["studies"]:
+            if bool(entry["study"]["contrast"]) != varied:
+                continue
+            fixed = entry["study"]["codebook"] != "adaptive"
+            paint, kind = (ORANGE, "fixed") if fixed else (BLUE, "adaptive")
+            eps = [row["eps_levels"] for row in entry["curve"]]
+            axes.plot(eps, [row["proven"] for row in entry["curve"]], "o-", color=paint, label=f"{kind}, proven")
+            axes.plot(eps, [row["attacked"] for row in entry["curve"]], "x--", color=paint, label=f"{kind}, attacked")
+        if varied:
+            ceiling = results["best_fixed_on_varied"]["ceiling_percent"]
+            axes.axhline(ceiling, color=GREY, lw=1, label="ceiling of every fixed codebook at 15")
+        axes.set_title(title, fontsize=10)
+        axes.set_xlabel("eps in grey levels")
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=8, loc="best")
+    panels[0].set_ylabel("accuracy, %")
+    panels[0].set_ylim(0, 101)
+    figure.suptitle(
+        f"{results['gpu'] or results['cpu']}, {results['date'][:10]}, {results['size']} networks", fontsize=9
+    )
+    return figure

@@ -1,0 +1,30 @@
+import json
+
+from typer.testing import CliRunner
+
+from linocut.cli import app
+from linocut.theory import findings
+
+
+def test_theory_prints_every_finding_as_json():
+    done = CliRunner().invoke(app, ["theory", "--json"])
+    assert done.exit_code == 0
+    names = [row["name"] for row in json.loads(done.stdout)]
+    assert names == [
+        "theorem 1",
+        "theorem 1, limit",
+        "theorem 1, inside 0..255",
+        "theorem 2",
+        "theorem 2, limit",
+        "certificate, adaptive",
+    ]
+
+
+def test_theory_exits_with_1_when_something_does_not_hold(monkeypatch, tmp_path):
+    broken = findings.Finding(name="theorem 1", holds=False, says="x", how="y")
+    monkeypatch.setattr(findings, "first_theorem", lambda: [broken])
+    monkeypatch.setattr(findings, "second_theorem", lambda: [])
+    done = CliRunner().invoke(app, ["theory", "--figures", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "DOES NOT HOLD" in done.stdout
+    assert (tmp_path / "proof.png").exists()

@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+
+from linocut.theory.figures import draw, drawn_zero
+
+pytest.importorskip("matplotlib")
+
+
+def row(eps, proven):
+    return {"eps_levels": eps, "proven": proven, "attacked": proven + 1}
+
+
+RESULTS = {
+    "gpu": None,
+    "cpu": "a processor",
+    "date": "2026-01-01T00:00:00+00:00",
+    "size": "small",
+    "best_fixed_on_varied": {"ceiling_percent": 60},
+    "studies": [
+        {"study": {"contrast": contrast, "codebook": codebook}, "curve": [row(0, 90), row(10, 80)]}
+        for contrast in (None, 64)
+        for codebook in ("adaptive", [0, 255])
+    ],
+}
+
+
+def test_pictures_are_written(tmp_path):
+    paths = draw(tmp_path / "new", drawn_zero(), RESULTS)
+    assert [path.name for path in paths] == ["mnist_g.png", "proof.png", "certified.png"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
+    assert len(draw(tmp_path, None, None)) == 2
+
+
+def test_the_drawn_digit_has_black_white_and_grey():
+    digit = drawn_zero()
+    assert digit.min() == 0
+    assert digit.max() == 255
+    assert len(np.unique(digit)) > 10
