@@ -1,7 +1,6 @@
 """Which backend runs: asked for by name, or chosen for the device. Each is imported when it is first used."""
 
 import importlib
-import importlib.util
 import os
 from types import ModuleType
 
@@ -39,8 +38,6 @@ def backend(name: str, device: torch.device) -> ModuleType:
 
 def _installed(package: str) -> bool:
     """Whether numba or triton itself can be imported; a fault in our own module is never hidden by this."""
-    if importlib.util.find_spec(MODULES[package]) is None:
-        return False
     try:
         importlib.import_module(package)
     except ImportError:
