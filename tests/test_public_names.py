@@ -6,7 +6,7 @@ import sys
 
 import linocut
 
-PUBLIC = {"InputError"}
+PUBLIC = {"AdaptiveBlur", "AdaptiveCodebook", "EssentialFeatures", "Explanation", "InputError"}
 
 PROBE = """
 import json, sys, time
