@@ -136,9 +136,9 @@ def thread_pool(pid: int, threads: int) -> ThreadPoolExecutor:
 
 @contextmanager
 def saying_why_it_waits() -> Iterator[None]:
-    """Compiled code is kept on disk, so a first call rarely waits; when it does, say so."""
+    """Compiled code is kept on disk, so a first call rarely waits long; when it does, say so."""
     message = "linocut: compiling a CPU kernel for this machine, once; later runs start at once.\n"
-    timer = threading.Timer(1.0, lambda: sys.stderr.write(message))
+    timer = threading.Timer(4.0, lambda: sys.stderr.write(message))
     timer.daemon = True
     timer.start()
     try:
