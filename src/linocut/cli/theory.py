@@ -11,7 +11,8 @@ def theory(
     data: Annotated[Path | None, typer.Option(help="folder that holds mnist/: also checks theorem 3 on it")] = None,
     figures: Annotated[Path | None, typer.Option(help="folder to draw the pictures into")] = None,
     results: Annotated[
-        Path | None, typer.Option(help="certified.json of the benchmark, for the accuracy picture")
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="what benchmarks/certified.py wrote, for the accuracy picture"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:

@@ -48,7 +48,7 @@ def mnist_g_example(digit: np.ndarray | None) -> Any:
         (lost, "MNIST_G: 170 and 234"),
         (fixed_codebook(lost, (0, WHITE)), "{0, 255} loses it"),
     ]
-    figure = Figure(figsize=(10, 2.1), layout="constrained")
+    figure = Figure(figsize=(10, 1.9), layout="constrained")
     for axes, (image, title) in zip(figure.subplots(1, len(panels)), panels, strict=True):
         axes.imshow(image, cmap="gray", vmin=0, vmax=WHITE)
         axes.set_title(title, fontsize=9)
