@@ -152,6 +152,19 @@ def test_a_model_without_gradient_or_with_nan_does_no_harm(batch, threat):
         assert threat.contains(result.images, images).all()
 
 
+def test_a_pixel_whose_gradient_is_nan_does_not_stop_the_others(linear, threat):
+    weight = torch.ones(1, 1, 3, 3)
+    plain = linear(weight, bias=-4.49)
+
+    def torn(x):
+        return plain(x) + (x[:, :1, 0, 0] * 0).sqrt()  # adds 0, with a slope of 0 * infinity
+
+    images, labels = torch.full((2, 1, 3, 3), 0.5), torch.zeros(2, dtype=torch.long)
+    result = PGD(num_steps=10, random_start=False).run(torn, images, labels, threat, Dice.of(0, 2))
+    assert result.broken.all()
+    assert threat.contains(result.images, images).all()
+
+
 def test_an_empty_batch_gives_an_empty_result(network, threat):
     for attack in (PGD(num_steps=2), PGD(num_steps=2, any_iterate=True)):
         empty = attack.run(network, torch.zeros(0, 3, 9, 12), torch.zeros(0, dtype=torch.long), threat, Dice.of(0, 0))
