@@ -62,6 +62,7 @@ def search(typingctx, pixels, first_pixel, colors, first_color, end_color, best,
         start_best, start_owner = [load(p) for p in best_at], [load(p) for p in owner_at]
         tables = [row(col, c) for c in range(4)]
 
+        first_index = splat(builder.trunc(args[3], i32), ints)
         entry = builder.block
         loop = builder.append_basic_block("color")
         done = builder.append_basic_block("done")
@@ -69,10 +70,10 @@ def search(typingctx, pixels, first_pixel, colors, first_color, end_color, best,
 
         builder.position_at_end(loop)
         j = builder.phi(intp)
+        index = builder.phi(ints)  # j in every lane: counting there is cheaper than copying it over each time
         scores = [builder.phi(floats) for _ in groups]
         owners = [builder.phi(ints) for _ in groups]
         ax, ay, az, c2 = (splat(builder.load(builder.gep(t, [j])), floats) for t in tables)
-        index = splat(builder.trunc(j, i32), ints)
         new_scores, new_owners = [], []
         for g in range(len(offsets)):
             s = c2
@@ -84,6 +85,8 @@ def search(typingctx, pixels, first_pixel, colors, first_color, end_color, best,
         following = builder.add(j, ir.Constant(intp, 1))
         j.add_incoming(args[3], entry)
         j.add_incoming(following, builder.block)
+        index.add_incoming(first_index, entry)
+        index.add_incoming(builder.add(index, ir.Constant(ints, [1] * LANES)), builder.block)
         for phi, start, new in zip(scores + owners, start_best + start_owner, new_scores + new_owners, strict=True):
             phi.add_incoming(start, entry)
             phi.add_incoming(new, builder.block)

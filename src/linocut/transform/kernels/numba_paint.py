@@ -10,16 +10,19 @@ from linocut.transform.kernels.numba_lanes import BLOCK, NOT_SEARCHED, search
 def paint_chunk(y, first, end, colors, unit, pixels, best, winner, out):
     """Give pixels first..end-1 of one image (C, H*W) the nearest colour of the table, as unit floats."""
     C = len(y)
+    label = winner.view(np.uint32)  # never negative: spares a check for each pixel
     for start in range(first, end, BLOCK):
         count = min(BLOCK, end - start)
         for c in range(C):
+            y_c, pixels_c = y[c, start : start + count], pixels[c]
             for i in range(count):
-                pixels[c, i] = y[c, start + i]
+                pixels_c[i] = y_c[i]
         best[:] = NOT_SEARCHED
         search(pixels, 0, colors, 0, colors.shape[1], best, winner)
         for c in range(C):
+            colors_c, out_c = unit[c], out[c, start : start + count]
             for i in range(count):
-                out[c, start + i] = unit[c, winner[i]]
+                out_c[i] = colors_c[label[i]]
 
 
 @compiled

@@ -278,14 +278,15 @@ def lloyd(flat, side, steps, centers, population):
 
 
 @compiled
-def order_of_acceptance(population, n, by_population):
+def order_of_acceptance(population, by_population):
     """Indices of the clusters that are not empty, most populous first (stable), or as they stand."""
     order = np.empty(len(population), dtype=np.int32)
-    place = np.zeros(n + 1, dtype=np.int32)
+    largest = population.max()
+    place = np.zeros(largest + 1, dtype=np.int32)
     for size in population:
         place[size if by_population else min(size, 1)] += 1
     at = 0
-    for size in range(n, 0, -1):
+    for size in range(largest, 0, -1):
         place[size], at = at, at + place[size]
     for j in range(len(population)):
         if population[j] > 0:
@@ -355,7 +356,7 @@ def find_palettes(y, first, end, size, side, steps, separation, by_population, a
         else:
             small = y[b]
         K = lloyd(small.reshape(C, n), side, steps, centers, counts)
-        order = order_of_acceptance(counts[:K], n, by_population)
+        order = order_of_acceptance(counts[:K], by_population)
         num[b] = separate(centers, order, separation, at_least_two, kept)
         for k in range(num[b]):
             population[b, k] = counts[kept[k]]
