@@ -6,6 +6,8 @@ imported, CPU tensors are taken too, slowly: that is how the kernels are tested 
 """
 
 from contextlib import nullcontext
+from functools import lru_cache
+from typing import NamedTuple
 
 import torch
 import triton
@@ -18,11 +20,21 @@ from linocut.transform.kernels.triton_cuda.painting import paint_kernel, thumbna
 from linocut.transform.kernels.triton_cuda.palette import find_palette_kernel
 from linocut.transform.settings import BlurRule, PaletteRule
 
+
+class PaletteLaunch(NamedTuple):
+    """Warps and registers of a program that finds palettes, its group of pixels, programs for each multiprocessor."""
+
+    warps: int
+    group: int
+    programs: int
+    registers: int
+
+
 LARGEST_BITMAP = 1024  # words of 32 bins; finer bins are ranked by counting
 # How kernels are launched; benchmarks/gpu_transform.py tries others.
-PROGRAMS_PER_PROCESSOR = 4
-PIXELS_PER_WARP = 256
-REGISTERS = 128
+FEW_IMAGES = PaletteLaunch(warps=2, group=64, programs=8, registers=128)
+MANY_IMAGES = PaletteLaunch(warps=1, group=64, programs=16, registers=128)
+MANY = 4  # images for each multiprocessor: from here on the number of instructions counts, below it their latency
 UNROLL = 4
 BLUR_WARPS = 2
 LARGE_BLUR_WARPS = 4
@@ -117,8 +129,14 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
     words = words if words <= LARGEST_BITMAP else 0
     block = max(32, triton.next_power_of_2(rows * columns))
     cap = max(32, triton.next_power_of_2(most))
-    notes = max(4 * block, 2 * words)
-    programs = min(images, PROGRAMS_PER_PROCESSOR * processors(y.device))
+    setting = palette_launch(images, y.device)
+    warps = max(setting.warps, block // 1024)
+    group = min(block, setting.group * max(1, warps // setting.warps))
+    groups = block // group
+    notes = 2 * words if words else 3 * block
+    programs = min(images, setting.programs * processors(y.device))
+    longs = 4 * cap + 2 * UNROLL
+    ints = 8 * cap + 3 * block + 8 * groups + notes
     with on_device(y):
         small = y
         if (rows, columns) != (height, width):
@@ -131,10 +149,8 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
             colors,
             population,
             num_colors,
-            torch.empty((programs, 4 * cap), dtype=torch.int32, device=y.device),
-            torch.empty((programs, 2 * (cap + UNROLL)), dtype=torch.int64, device=y.device),
-            torch.empty((programs, 2 * cap), dtype=torch.int64, device=y.device),
-            torch.empty((programs, notes), dtype=torch.int32, device=y.device),
+            torch.empty(programs * longs, dtype=torch.int64, device=y.device),
+            torch.empty(programs * ints, dtype=torch.int32, device=y.device),
             images,
             rows * columns,
             most,
@@ -147,11 +163,13 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
             PIXELS=block,
             CAP=cap,
             NOTES=notes,
+            GROUP=group,
+            GROUPS=groups,
             BY_POPULATION=rule.by_population,
             AT_LEAST_TWO=rule.at_least_two,
             UNROLL=UNROLL,
-            num_warps=max(1, block // PIXELS_PER_WARP),
-            maxnreg=REGISTERS,
+            num_warps=warps,
+            maxnreg=setting.registers,
         )
     return colors, population, num_colors
 
@@ -185,6 +203,12 @@ def on_device(x: Tensor):
     return torch.cuda.device(x.device) if elsewhere else nullcontext()
 
 
+def palette_launch(images: int, device: torch.device) -> PaletteLaunch:
+    """How the palettes of this many images are found fastest."""
+    return MANY_IMAGES if images >= MANY * processors(device) else FEW_IMAGES
+
+
+@lru_cache(maxsize=64)
 def processors(device: torch.device) -> int:
     """How many multiprocessors the device has."""
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
