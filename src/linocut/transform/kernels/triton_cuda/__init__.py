@@ -32,7 +32,7 @@ class PaletteLaunch(NamedTuple):
 
 LARGEST_BITMAP = 1024  # words of 32 bins; finer bins are ranked by counting
 # How kernels are launched; benchmarks/gpu_transform.py tries others.
-FEW_IMAGES = PaletteLaunch(warps=2, group=64, programs=8, registers=128)
+FEW_IMAGES = PaletteLaunch(warps=8, group=64, programs=4, registers=64)
 MANY_IMAGES = PaletteLaunch(warps=1, group=64, programs=16, registers=128)
 MANY = 4  # images for each multiprocessor: from here on the number of instructions counts, below it their latency
 UNROLL = 4
@@ -131,12 +131,12 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
     cap = max(32, triton.next_power_of_2(most))
     setting = palette_launch(images, y.device)
     warps = max(setting.warps, block // 1024)
-    group = min(block, setting.group * max(1, warps // setting.warps))
+    group = min(block, setting.group)
     groups = block // group
     notes = 2 * words if words else 3 * block
     programs = min(images, setting.programs * processors(y.device))
     longs = 4 * cap + 2 * UNROLL
-    ints = 8 * cap + 3 * block + 8 * groups + notes
+    ints = 8 * cap + 3 * block + 9 * groups + notes
     with on_device(y):
         small = y
         if (rows, columns) != (height, width):
@@ -165,6 +165,7 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
             NOTES=notes,
             GROUP=group,
             GROUPS=groups,
+            ROWS=warps,
             BY_POPULATION=rule.by_population,
             AT_LEAST_TWO=rule.at_least_two,
             UNROLL=UNROLL,

@@ -11,8 +11,8 @@ Sums and populations are kept, and only pixels that change hands are taken out a
 Scratch memory is one slice for each program. `centers`: three int32 rows of coordinates. `table`: for each centre two
 int64, each a pair of float32: -2c for each channel and |c|². `sums`: two int64 rows of int32 pairs, three sums of
 coordinates and the population. `moves`: four int32 rows, for each centre that moved the span lowest + 2^16 highest of
-each channel, and a whole number not below the length of the move. `groups`: eight int32 rows, lowest and highest of
-each channel, the reach, and how far a centre near it moved.
+each channel, and a whole number not below the length of the move. `groups`: nine int32 rows, lowest and highest of
+each channel, the reach; then a list of groups, and how far a centre near each moved.
 """
 
 import triton
@@ -142,8 +142,8 @@ def meets(span, low, high):
 
 
 @triton.jit
-def look_for_moves(moves, num_moved, groups, CAP: tl.constexpr, GROUPS: tl.constexpr):
-    """Write for each group how far, at most, a centre moved that was or is within its reach; 0 if none did."""
+def look_for_moves(moves, num_moved, groups, num_groups, CAP: tl.constexpr, GROUPS: tl.constexpr):
+    """How many groups must look again: those near which a centre moved. They are listed, with how far at most."""
     MOVES: tl.constexpr = 32
     g = tl.arange(0, GROUPS)
     reach = tl.load(groups + 6 * GROUPS + g)
@@ -159,49 +159,75 @@ def look_for_moves(moves, num_moved, groups, CAP: tl.constexpr, GROUPS: tl.const
         touched &= meets(tl.load(moves + 2 * CAP + m, mask=real, other=NOWHERE), low2, high2)
         length = tl.load(moves + 3 * CAP + m, mask=real, other=0)
         farthest = tl.maximum(farthest, tl.max(tl.where(touched, length[None, :], 0), 1))
-    tl.store(groups + 7 * GROUPS + g, farthest)
-    tl.debug_barrier()
+    return list_groups(groups, farthest, (farthest > 0) & (g < num_groups), GROUPS)
 
 
 @triton.jit
-def search_group(
-    g, farther, sorted_pixels, pixels, groups, centers, table, sums, num_centers,
-    PIXELS: tl.constexpr, CAP: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, BLOCK: tl.constexpr,
-    UNROLL: tl.constexpr,
+def list_groups(groups, farther, which, GROUPS: tl.constexpr):
+    """How many groups are listed as those that look, with how much farther than their reach."""
+    one = which.to(tl.int32)
+    place = tl.cumsum(one, 0) - one
+    tl.store(groups + 7 * GROUPS + place, tl.arange(0, GROUPS), mask=which)
+    tl.store(groups + 8 * GROUPS + place, farther, mask=which)
+    tl.debug_barrier()
+    return tl.sum(one, 0)
+
+
+@triton.jit
+def search_groups(
+    num_listed, sorted_pixels, pixels, groups, centers, table, sums, num_centers,
+    PIXELS: tl.constexpr, CAP: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, ROWS: tl.constexpr,
+    BLOCK: tl.constexpr, UNROLL: tl.constexpr,
 ):  # fmt: skip
-    """Which pixels of a group changed hands, once each has found its nearest centre and the books are kept."""
-    around = tl.load(groups + 6 * GROUPS + g) + farther
-    low = tl.load(groups + g) - around
-    high = tl.load(groups + GROUPS + g) + around
-    first = CAP
-    last = -1
+    """Whether a pixel changed hands, once all of the listed groups found their nearest centres. ROWS groups at a time,
+    a warp for each; the books of the clusters concerned are kept."""
+    any_changed = tl.zeros((ROWS, GROUP), tl.int1)
+    for start in range(0, num_listed, ROWS):
+        slot = start + tl.arange(0, ROWS)
+        listed = slot < num_listed
+        g = tl.load(groups + 7 * GROUPS + slot, mask=listed, other=0)
+        around = tl.load(groups + 6 * GROUPS + g) + tl.load(groups + 8 * GROUPS + slot, mask=listed, other=0)
+        first, last = stretch(
+            centers, num_centers, tl.load(groups + g) - around, tl.load(groups + GROUPS + g) + around, CAP, ROWS, BLOCK
+        )
+        at = g[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
+        inside = (at < pixels) & listed[:, None]
+        p0, p1, p2, owner = unpack_pixels(sorted_pixels, at, inside, PIXELS)
+        f0, f1, f2 = p0.to(tl.float32), p1.to(tl.float32), p2.to(tl.float32)
+        best = tl.full((ROWS, GROUP), NEVER, tl.float32)
+        label = tl.zeros((ROWS, GROUP), tl.int32)
+        for j in range(0, tl.max(last - first, 0) + 1, UNROLL):
+            k = tl.minimum(first + j, num_centers)[:, None]
+            for step in tl.static_range(UNROLL):
+                # |c|² - 2 c·p orders centres as the distance does; every partial sum is a whole number below 2^24.
+                pair = tl.load(table + 2 * (k + step))
+                tail = tl.load(table + 2 * (k + step) + 1)
+                score = high_float(tail) + low_float(tail) * f2
+                score += high_float(pair) * f1
+                score += low_float(pair) * f0
+                nearer = score < best
+                best = tl.where(nearer, score, best)
+                label = tl.where(nearer, k + step, label)
+        worst = tl.max(tl.where(inside, best + (f0 * f0 + f1 * f1 + f2 * f2), 0.0), 1)
+        tl.store(groups + 6 * GROUPS + g, tl.sqrt(worst).to(tl.int32) + 1, mask=listed)
+        changed = inside & (label != owner)
+        add_to_sums(sums, owner, p0, p1, p2, -1, changed, CAP)
+        add_to_sums(sums, label, p0, p1, p2, 1, changed, CAP)
+        tl.store(sorted_pixels + PIXELS + at, p2 | (label << 16), mask=changed)
+        any_changed |= changed
+    tl.debug_barrier()
+    return tl.max(tl.max(any_changed.to(tl.int32), 1), 0) > 0
+
+
+@triton.jit
+def stretch(centers, num_centers, low, high, CAP: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """First and last centre whose first channel lies in low..high, for each row."""
+    first = tl.full((ROWS,), CAP, tl.int32)
+    last = tl.full((ROWS,), -1, tl.int32)
     for start in range(0, num_centers, BLOCK):
         k = start + tl.arange(0, BLOCK)
-        c0 = tl.load(centers + k, mask=k < num_centers, other=1 << 20)
-        near = (c0 >= low) & (c0 <= high)
-        first = tl.minimum(first, tl.min(tl.where(near, k, CAP), 0))
-        last = tl.maximum(last, tl.max(tl.where(near, k, -1), 0))
-    at = g * GROUP + tl.arange(0, GROUP)
-    inside = at < pixels
-    p0, p1, p2, owner = unpack_pixels(sorted_pixels, at, inside, PIXELS)
-    f0, f1, f2 = p0.to(tl.float32), p1.to(tl.float32), p2.to(tl.float32)
-    best = tl.full((GROUP,), NEVER, tl.float32)
-    label = tl.zeros((GROUP,), tl.int32)
-    for k in range(first, last + 1, UNROLL):
-        for step in tl.static_range(UNROLL):
-            # |c|² - 2 c·p orders centres as the distance does; every partial sum is a whole number below 2^24.
-            pair = tl.load(table + 2 * (k + step))
-            tail = tl.load(table + 2 * (k + step) + 1)
-            score = high_float(tail) + low_float(tail) * f2
-            score += high_float(pair) * f1
-            score += low_float(pair) * f0
-            nearer = score < best
-            best = tl.where(nearer, score, best)
-            label = tl.where(nearer, k + step, label)
-    worst = tl.max(tl.where(inside, best + (f0 * f0 + f1 * f1 + f2 * f2), 0.0), 0)
-    tl.store(groups + 6 * GROUPS + g, tl.sqrt(worst).to(tl.int32) + 1)
-    changed = inside & (label != owner)
-    add_to_sums(sums, owner, p0, p1, p2, -1, changed, CAP)
-    add_to_sums(sums, label, p0, p1, p2, 1, changed, CAP)
-    tl.store(sorted_pixels + PIXELS + at, p2 | (label << 16), mask=changed)
-    return changed
+        c0 = tl.load(centers + k, mask=k < num_centers, other=1 << 20)[None, :]
+        near = (c0 >= low[:, None]) & (c0 <= high[:, None])
+        first = tl.minimum(first, tl.min(tl.where(near, k[None, :], CAP), 1))
+        last = tl.maximum(last, tl.max(tl.where(near, k[None, :], -1), 1))
+    return first, last

@@ -6,9 +6,10 @@ import triton.language as tl
 from linocut.transform.kernels.triton_cuda.bins import mark_bins, rank_by_counting, sort_by_bin, start_clusters
 from linocut.transform.kernels.triton_cuda.lloyd import (
     close_table,
+    list_groups,
     look_for_moves,
     move_centers,
-    search_group,
+    search_groups,
     survey_groups,
     write_table,
 )
@@ -36,6 +37,7 @@ def find_palette_kernel(
     NOTES: tl.constexpr,
     GROUP: tl.constexpr,
     GROUPS: tl.constexpr,
+    ROWS: tl.constexpr,
     BY_POPULATION: tl.constexpr,
     AT_LEAST_TWO: tl.constexpr,
     UNROLL: tl.constexpr,
@@ -46,13 +48,13 @@ def find_palette_kernel(
     program = tl.program_id(0).to(tl.int64)
     sums = long_scratch + program * (4 * CAP + 2 * UNROLL)
     table = sums + 2 * CAP
-    centers = scratch + program * (8 * CAP + 3 * PIXELS + 8 * GROUPS + NOTES)
+    centers = scratch + program * (8 * CAP + 3 * PIXELS + 9 * GROUPS + NOTES)
     moves = centers + 3 * CAP
     places = moves + 4 * CAP
     sorted_pixels = places + CAP
     tags = sorted_pixels + 2 * PIXELS
     groups = tags + PIXELS
-    notes = groups + 8 * GROUPS
+    notes = groups + 9 * GROUPS
     num_groups = tl.cdiv(pixels, GROUP)
     for image in range(tl.program_id(0), images, tl.num_programs(0)):
         pixel = small + tl.cast(image, tl.int64) * CHANNELS * pixels
@@ -76,12 +78,12 @@ def find_palette_kernel(
                 c1 = tl.load(centers + CAP + k, mask=real, other=0)
                 write_table(table, k, c0, c1, tl.load(centers + 2 * CAP + k, mask=real, other=0), real)
             tl.debug_barrier()
-            for g in range(num_groups):
-                search_group(
-                    g, 0, sorted_pixels, pixels, groups, centers, table, sums, num_centers,
-                    PIXELS, CAP, GROUP, GROUPS, BLOCK, UNROLL,
-                )  # fmt: skip
-            tl.debug_barrier()
+            g = tl.arange(0, GROUPS)
+            listed = list_groups(groups, tl.zeros((GROUPS,), tl.int32), g < num_groups, GROUPS)
+            search_groups(
+                listed, sorted_pixels, pixels, groups, centers, table, sums, num_centers,
+                PIXELS, CAP, GROUP, GROUPS, ROWS, BLOCK, UNROLL,
+            )  # fmt: skip
 
         step = 0
         while step < lloyd_steps:
@@ -90,18 +92,13 @@ def find_palette_kernel(
             if num_moved == 0:
                 step = lloyd_steps
             if step < lloyd_steps:
-                look_for_moves(moves, num_moved, groups, CAP, GROUPS)
-                changed = tl.zeros((GROUP,), tl.int1)
-                for g in range(num_groups):
-                    farther = tl.load(groups + 7 * GROUPS + g)
-                    if farther > 0:
-                        changed |= search_group(
-                            g, farther, sorted_pixels, pixels, groups, centers, table, sums, num_centers,
-                            PIXELS, CAP, GROUP, GROUPS, BLOCK, UNROLL,
-                        )  # fmt: skip
-                tl.debug_barrier()
+                listed = look_for_moves(moves, num_moved, groups, num_groups, CAP, GROUPS)
+                changed = search_groups(
+                    listed, sorted_pixels, pixels, groups, centers, table, sums, num_centers,
+                    PIXELS, CAP, GROUP, GROUPS, ROWS, BLOCK, UNROLL,
+                )  # fmt: skip
                 # Where no pixel changed hands no centre will move.
-                if tl.max(changed.to(tl.int32), 0) == 0:
+                if not changed:
                     step = lloyd_steps
 
         row = tl.cast(image, tl.int64) * most_colors
