@@ -32,7 +32,7 @@ class PaletteLaunch(NamedTuple):
 
 LARGEST_BITMAP = 1024  # words of 32 bins; finer bins are ranked by counting
 # How kernels are launched; benchmarks/gpu_transform.py tries others.
-FEW_IMAGES = PaletteLaunch(warps=8, group=64, programs=4, registers=64)
+FEW_IMAGES = PaletteLaunch(warps=8, group=64, programs=2, registers=128)
 MANY_IMAGES = PaletteLaunch(warps=1, group=64, programs=16, registers=128)
 MANY = 4  # images for each multiprocessor: from here on the number of instructions counts, below it their latency
 UNROLL = 4

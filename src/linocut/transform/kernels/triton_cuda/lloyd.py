@@ -196,18 +196,24 @@ def search_groups(
         f0, f1, f2 = p0.to(tl.float32), p1.to(tl.float32), p2.to(tl.float32)
         best = tl.full((ROWS, GROUP), NEVER, tl.float32)
         label = tl.zeros((ROWS, GROUP), tl.int32)
-        for j in range(0, tl.max(last - first, 0) + 1, UNROLL):
-            k = tl.minimum(first + j, num_centers)[:, None]
+        # Addresses for every pixel, not every row: so each warp loads for itself, and no barrier is in the loop.
+        # All rows take as many steps as the longest stretch; one that would run off the end starts earlier.
+        length = tl.max(last - first, 0) + 1
+        first = tl.maximum(tl.minimum(first, num_centers - length), 0)
+        stretch_table = tl.broadcast_to((table + 2 * first)[:, None], (ROWS, GROUP))
+        for j in range(0, length, UNROLL):
+            here = stretch_table + 2 * j
             for step in tl.static_range(UNROLL):
                 # |c|² - 2 c·p orders centres as the distance does; every partial sum is a whole number below 2^24.
-                pair = tl.load(table + 2 * (k + step))
-                tail = tl.load(table + 2 * (k + step) + 1)
+                pair = tl.load(here + 2 * step)
+                tail = tl.load(here + (2 * step + 1))
                 score = high_float(tail) + low_float(tail) * f2
                 score += high_float(pair) * f1
                 score += low_float(pair) * f0
                 nearer = score < best
                 best = tl.where(nearer, score, best)
-                label = tl.where(nearer, k + step, label)
+                label = tl.where(nearer, j + step, label)
+        label += first[:, None]
         worst = tl.max(tl.where(inside, best + (f0 * f0 + f1 * f1 + f2 * f2), 0.0), 1)
         tl.store(groups + 6 * GROUPS + g, tl.sqrt(worst).to(tl.int32) + 1, mask=listed)
         changed = inside & (label != owner)
