@@ -83,7 +83,7 @@ def two_halves():
 
 
 CASES = {
-    "cifar": (natural(2, 3, 8, 9), CIFAR, PaletteRule(separation=192)),
+    "cifar": (natural(4, 3, 8, 9), CIFAR, PaletteRule(separation=192)),
     "ties on bin faces": (on_bin_faces(1, 3, 8, 8), NO_BLUR, PaletteRule(separation=20)),
     "ties, no step": (on_bin_faces(1, 3, 8, 8), NO_BLUR, PaletteRule(separation=0, lloyd_steps=0)),
     "grey": (natural(1, 1, 12, 12), MNIST, PaletteRule(separation=1836, at_least_two=True)),
@@ -105,7 +105,18 @@ CASES = {
         PaletteRule(separation=192),
     ),
     "one pixel": (noise(1, 3, 1, 1), CIFAR, PaletteRule(separation=192)),
-    "one column, two tiles": (natural(1, 1, 35, 1), MNIST, PaletteRule(separation=192)),
+    "one column, two windows": (natural(1, 1, 65, 1), MNIST, PaletteRule(separation=192)),
+    "windows both ways": (
+        natural(1, 1, 70, 66),
+        BlurRule.of((11, 5, 3), (10, 20)),
+        PaletteRule(separation=96, thumbnail_size=8),
+    ),
+    "a kernel wider than windows": (
+        natural(1, 1, 66, 3),
+        BlurRule.of((61, 5), (20,)),
+        PaletteRule(separation=192, thumbnail_size=8),
+    ),
+    "many groups of pixels": (natural(1, 3, 16, 17), CIFAR, PaletteRule(separation=192)),
     "out of range": (out_of_range(), NO_BLUR, PaletteRule(separation=192)),
 }
 
@@ -155,7 +166,14 @@ def frozen_blur_matrix(level, blur):
 @needs_kernels
 @pytest.mark.parametrize(
     ("height", "width", "sizes"),
-    [(6, 7, (5, 3, 1)), (2, 3, (5, 3, 1)), (1, 4, (7, 3, 1)), (3, 2, (9, 5, 3)), (35, 2, (3, 1, 1))],
+    [
+        (6, 7, (5, 3, 1)),
+        (2, 3, (5, 3, 1)),
+        (1, 4, (7, 3, 1)),
+        (3, 2, (9, 5, 3)),
+        (67, 2, (3, 1, 1)),
+        (66, 65, (11, 5, 3)),
+    ],
 )
 def test_transpose_equals_the_matrix(backend, height, width, sizes):
     blur = BlurRule.of(sizes, (20, 40))

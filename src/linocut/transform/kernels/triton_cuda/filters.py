@@ -1,4 +1,4 @@
-"""Tables for the blur's kernels: each filter of an axis as a small matrix, mirrored borders folded in, kept on the device.
+"""Tables for the blur's kernels: each filter of an axis as a matrix, mirrored borders folded in, kept on the device.
 
 A side of at most LARGEST pixels is one window. A longer one is cut into windows that overlap by twice a margin, as
 wide as the widest filter reaches; what a window computes in its margins is thrown away. Row p, column q of a matrix
@@ -31,6 +31,7 @@ class Axis(NamedTuple):
     filters: Tensor
 
 
+@lru_cache(maxsize=256)
 def fits(rule: BlurRule, height: int, width: int) -> bool:
     """Whether tables can do this blur exactly: no window too small, no weight that float16 cannot hold."""
     room = max(height, width) <= LARGEST or rule.kernel_sizes[0] <= WIDEST
