@@ -83,7 +83,7 @@ def two_halves():
 
 
 CASES = {
-    "cifar": (natural(4, 3, 8, 9), CIFAR, PaletteRule(separation=192)),
+    "cifar": (natural(2, 3, 8, 9), CIFAR, PaletteRule(separation=192)),
     "ties on bin faces": (on_bin_faces(1, 3, 8, 8), NO_BLUR, PaletteRule(separation=20)),
     "ties, no step": (on_bin_faces(1, 3, 8, 8), NO_BLUR, PaletteRule(separation=0, lloyd_steps=0)),
     "grey": (natural(1, 1, 12, 12), MNIST, PaletteRule(separation=1836, at_least_two=True)),
@@ -182,6 +182,19 @@ def test_transpose_equals_the_matrix(backend, height, width, sizes):
     got = backend.blur_transpose(torch.from_numpy(grad).to(DEVICE), torch.from_numpy(level).to(DEVICE), blur)
     wanted = frozen_blur_matrix(level[0, 0], blur).T @ grad.ravel().astype(np.float64)
     assert np.allclose(got.cpu().numpy().ravel(), wanted, rtol=0, atol=1e-6)
+
+
+@needs_kernels
+def test_one_warp_for_each_image_finds_the_same(backend, monkeypatch):
+    """The setting for large batches, with more images than programs."""
+    rule = PaletteRule(separation=192)
+    y, _ = backend.blur(torch.from_numpy(natural(3, 3, 8, 9, seed=4)).to(DEVICE), CIFAR)
+    wanted = backend.find_palette(y, rule)
+    many = backend.launch.MANY_IMAGES._replace(programs=1)
+    monkeypatch.setattr(backend.launch, "FEW_IMAGES", many)
+    monkeypatch.setattr(backend.launch, "MANY_IMAGES", many)
+    for a, b in zip(backend.find_palette(y, rule), wanted, strict=True):
+        assert torch.equal(a, b)
 
 
 @needs_kernels

@@ -124,6 +124,8 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
             num_colors,
             torch.empty(plan.longs, dtype=torch.int64, device=y.device),
             torch.empty(plan.ints, dtype=torch.int32, device=y.device),
+            # how many images were taken beyond the first round; nobody looks where one round is enough
+            torch.zeros(1, dtype=torch.int32, device=y.device) if plan.programs < images else num_colors,
             images,
             rows * columns,
             plan.most_colors,

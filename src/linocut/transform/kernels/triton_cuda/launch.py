@@ -24,7 +24,7 @@ class Setting(NamedTuple):
 # benchmarks/gpu_transform.py tries others.
 FEW_IMAGES = Setting(warps=8, group=64, programs=2, registers=128)
 MANY_IMAGES = Setting(warps=1, group=64, programs=16, registers=128)
-MANY = 4  # images for each multiprocessor: from here on the number of instructions counts, below it their latency
+MANY = 16  # images for each multiprocessor: from here on the number of instructions counts, below it their latency
 
 
 class Plan(NamedTuple):

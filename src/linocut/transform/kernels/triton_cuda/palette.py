@@ -23,6 +23,7 @@ def find_palette_kernel(
     num_colors,
     long_scratch,
     scratch,
+    taken,
     images,
     pixels,
     most_colors,
@@ -42,7 +43,7 @@ def find_palette_kernel(
     AT_LEAST_TWO: tl.constexpr,
     UNROLL: tl.constexpr,
 ):
-    """Images program_id, program_id + num_programs, ... one after the other, so that scratch memory is bounded."""
+    """Image program_id, then whichever is next in line, so that scratch memory is bounded and no program idles."""
     BLOCK: tl.constexpr = min(128, CAP)
     CHUNK: tl.constexpr = min(256, PIXELS)
     program = tl.program_id(0).to(tl.int64)
@@ -56,7 +57,8 @@ def find_palette_kernel(
     groups = tags + PIXELS
     notes = groups + 9 * GROUPS
     num_groups = tl.cdiv(pixels, GROUP)
-    for image in range(tl.program_id(0), images, tl.num_programs(0)):
+    image = tl.program_id(0)
+    while image < images:
         pixel = small + tl.cast(image, tl.int64) * CHANNELS * pixels
         if WORDS > 0:
             num_centers = mark_bins(pixel, pixels, notes, WIDTH, BINS, WORDS, CHANNELS, CHUNK)
@@ -125,6 +127,9 @@ def find_palette_kernel(
             k = start + tl.arange(0, CHUNK)
             tl.store(colors + row * CHANNELS + k, tl.zeros((CHUNK,), tl.int16), mask=k < CHANNELS * most_colors)
         tl.debug_barrier()
+        image = images
+        if tl.num_programs(0) < images:
+            image = tl.num_programs(0) + tl.atomic_add(taken, 1, sem="relaxed")
 
 
 @triton.jit
