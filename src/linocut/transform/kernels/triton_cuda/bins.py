@@ -93,16 +93,22 @@ def nearest_bin(p0, p1, p2, code, inside, notes, WIDTH: tl.constexpr, BINS: tl.c
     low1 = inside & (p1 % WIDTH == 0) & (p1 > 0)
     low2 = inside & (p2 % WIDTH == 0) & (p2 > 0)
     nearest = code
-    for lowered in tl.static_range(1, 8):
-        tied = inside
-        if lowered & 4:
-            tied = tied & low0
-        if lowered & 2:
-            tied = tied & low1
-        if lowered & 1:
-            tied = tied & low2
-        lower = code - (lowered // 4) * BINS * BINS - (lowered // 2 % 2) * BINS - lowered % 2
-        nearest = tl.where(is_occupied(lower, tied, notes), lower, nearest)
+    nearest = tl.where(is_occupied(code - 1, low2, notes), code - 1, nearest)
+    nearest = tl.where(is_occupied(code - BINS, low1, notes), code - BINS, nearest)
+    nearest = tl.where(is_occupied(code - BINS * BINS, low0, notes), code - BINS * BINS, nearest)
+    several = (low0 & low1) | (low0 & low2) | (low1 & low2)
+    if tl.max(several.to(tl.int32), 0) > 0:  # seldom
+        nearest = code
+        for lowered in tl.static_range(1, 8):
+            tied = inside
+            if lowered & 4:
+                tied = tied & low0
+            if lowered & 2:
+                tied = tied & low1
+            if lowered & 1:
+                tied = tied & low2
+            lower = code - (lowered // 4) * BINS * BINS - (lowered // 2 % 2) * BINS - lowered % 2
+            nearest = tl.where(is_occupied(lower, tied, notes), lower, nearest)
     return nearest
 
 

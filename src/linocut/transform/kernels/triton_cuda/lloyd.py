@@ -179,9 +179,11 @@ def search_groups(
     PIXELS: tl.constexpr, CAP: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, ROWS: tl.constexpr,
     BLOCK: tl.constexpr, UNROLL: tl.constexpr,
 ):  # fmt: skip
-    """Whether a pixel changed hands, once all of the listed groups found their nearest centres. ROWS groups at a time,
-    a warp for each; the books of the clusters concerned are kept."""
-    any_changed = tl.zeros((ROWS, GROUP), tl.int1)
+    """1 if a pixel changed hands, else 0, once all pixels of the listed groups have found their nearest centres.
+
+    ROWS groups at a time, a warp for each; the books of the clusters concerned are kept.
+    """
+    any_change = 0
     for start in range(0, num_listed, ROWS):
         slot = start + tl.arange(0, ROWS)
         listed = slot < num_listed
@@ -217,12 +219,14 @@ def search_groups(
         worst = tl.max(tl.where(inside, best + (f0 * f0 + f1 * f1 + f2 * f2), 0.0), 1)
         tl.store(groups + 6 * GROUPS + g, tl.sqrt(worst).to(tl.int32) + 1, mask=listed)
         changed = inside & (label != owner)
-        add_to_sums(sums, owner, p0, p1, p2, -1, changed, CAP)
-        add_to_sums(sums, label, p0, p1, p2, 1, changed, CAP)
-        tl.store(sorted_pixels + PIXELS + at, p2 | (label << 16), mask=changed)
-        any_changed |= changed
+        change = tl.max(tl.max(changed.to(tl.int32), 1), 0)
+        if change > 0:
+            add_to_sums(sums, owner, p0, p1, p2, -1, changed, CAP)
+            add_to_sums(sums, label, p0, p1, p2, 1, changed, CAP)
+            tl.store(sorted_pixels + PIXELS + at, p2 | (label << 16), mask=changed)
+        any_change = tl.maximum(any_change, change)
     tl.debug_barrier()
-    return tl.max(tl.max(any_changed.to(tl.int32), 1), 0) > 0
+    return any_change
 
 
 @triton.jit

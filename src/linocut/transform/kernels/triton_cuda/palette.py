@@ -100,7 +100,7 @@ def find_palette_kernel(
                     PIXELS, CAP, GROUP, GROUPS, ROWS, BLOCK, UNROLL,
                 )  # fmt: skip
                 # Where no pixel changed hands no centre will move.
-                if not changed:
+                if changed == 0:
                     step = lloyd_steps
 
         row = tl.cast(image, tl.int64) * most_colors
