@@ -45,7 +45,7 @@ def find_palette_kernel(
 ):
     """Image program_id, then whichever is next in line, so that scratch memory is bounded and no program idles."""
     BLOCK: tl.constexpr = min(128, CAP)
-    CHUNK: tl.constexpr = min(256, PIXELS)
+    CHUNK: tl.constexpr = min(max(128, 32 * ROWS), PIXELS)
     program = tl.program_id(0).to(tl.int64)
     sums = long_scratch + program * (4 * CAP + 2 * UNROLL)
     table = sums + 2 * CAP
