@@ -18,6 +18,7 @@ from sklearn.datasets import load_sample_images
 
 from linocut.transform import reference
 from linocut.transform.kernels import triton_cuda as backend
+from linocut.transform.kernels.triton_cuda import launch
 from linocut.transform.settings import NO_BLUR, BlurRule, PaletteRule
 
 SMALL = BlurRule.of((5, 3, 1), (20, 40)), PaletteRule(separation=192)
@@ -70,7 +71,7 @@ def odd_images(dice):
     yield "crops 224", crops(2, 224, dice)
 
 
-SHOWN_TO_EVERY_RULE = ("crops 32", "noise 32", "33x47", "grey 28")
+SHOWN_TO_EVERY_RULE = ("crops 32", "noise 32", "33x47", "grey 28", "crops 224")
 
 
 def rules():
@@ -122,6 +123,9 @@ def check_parity(dice):
     once, again = transform(x, *SMALL), transform(x.flip(0).contiguous(), *SMALL)
     if not all(torch.equal(a, b.flip(0)) for a, b in zip(once, again, strict=True)):
         failures.append("4096 images in reverse order: other results")
+    few = transform(x[:64], *SMALL)  # another launch setting
+    if not all(torch.equal(a, b[:64]) for a, b in zip(few, once, strict=True)):
+        failures.append("64 of 4096 images by themselves: other results")
     grad = torch.randn_like(x)
     if not torch.equal(
         backend.blur_transpose(grad, once[2], SMALL[0]), backend.blur_transpose(grad, once[2], SMALL[0])
@@ -137,7 +141,7 @@ def check_parity(dice):
 def check_transpose(dice):
     """Compare <blur(x), g> with <x, transpose(g)> for the linear blur whose kernels are frozen, in float64."""
     failures = []
-    for blur, side in ((SMALL[0], 32), (LARGE[0], 50)):
+    for blur, side in ((SMALL[0], 32), (LARGE[0], 50), (LARGE[0], 150)):
         x = crops(2, side, dice)
         _, level = backend.blur(x, blur)
         impulse, grad = torch.rand_like(x), torch.randn_like(x)
@@ -193,6 +197,11 @@ def stages(x_sets, blur, palette):
             lambda g, level: backend.blur_transpose(g, level, blur),
             [(g, m[2]) for g, m in zip(grads, made, strict=True)],
         ),
+        "transpose, no graph": median_ms(
+            lambda g, level: backend.blur_transpose(g, level, blur),
+            [(g, m[2]) for g, m in zip(grads, made, strict=True)],
+            graph=False,
+        ),
         "total": median_ms(lambda x: transform(x, blur, palette)[0], enter),
         "total, no graph": median_ms(lambda x: transform(x, blur, palette)[0], enter, graph=False),
         "codebook only": median_ms(lambda x: transform(x, NO_BLUR, palette)[0], enter),
@@ -211,39 +220,42 @@ def lloyd_profile(y_sets, palette):
     return results
 
 
-PALETTE_SETTINGS = ("PIXELS_PER_WARP", "REGISTERS", "PROGRAMS_PER_PROCESSOR", "UNROLL"), [
-    (256, 128, 4, 4), (256, 168, 3, 4), (256, 255, 2, 4), (256, 128, 4, 8), (256, 96, 5, 4),
-    (128, 64, 4, 4), (128, 80, 3, 4), (128, 96, 2, 4), (128, 128, 2, 4), (128, 96, 2, 8), (128, 255, 1, 8),
-    (64, 64, 2, 4), (64, 128, 1, 4), (64, 128, 1, 8),
-    (512, 128, 8, 4), (512, 168, 6, 4), (512, 255, 4, 4), (512, 255, 4, 2),
+# warps, pixels in a group, programs for each multiprocessor, registers
+PALETTES_OF_FEW = "FEW_IMAGES", [
+    launch.Setting(*setting)
+    for setting in [
+        (8, 64, 2, 128), (4, 64, 2, 128), (16, 64, 1, 128), (8, 32, 2, 128), (16, 32, 1, 128), (4, 128, 2, 128),
+        (8, 64, 2, 64), (2, 64, 2, 128), (1, 64, 2, 255), (32, 32, 1, 64),
+    ]
 ]  # fmt: skip
-WARPS_OF_BLUR = ("BLUR_WARPS",), [(2,), (4,), (8,), (16,)]
-BLUR_SETTINGS = (
-    ("TILE", "BLUR_WARPS"),
-    [((16, 64), 4), ((16, 64), 8), ((8, 64), 4), ((8, 128), 4), ((32, 32), 4), ((4, 64), 2)],
-)
-PAINT_SETTINGS = (
-    ("PAINT_BLOCK", "PAINT_WARPS"),
-    [(1024, 4), (1024, 8), (512, 4), (512, 2), (256, 2), (256, 1), (2048, 8)],
-)
+PALETTES_OF_MANY = "MANY_IMAGES", [
+    launch.Setting(*setting)
+    for setting in [
+        (1, 64, 16, 128), (1, 64, 20, 96), (1, 64, 24, 80), (1, 64, 32, 64), (1, 64, 12, 168), (1, 64, 8, 255),
+        (1, 128, 16, 128), (1, 128, 24, 80), (1, 32, 24, 80), (2, 64, 16, 64), (2, 64, 8, 128), (2, 128, 8, 128),
+        (4, 64, 8, 64), (4, 64, 4, 128),
+    ]
+]  # fmt: skip
+BLUR_SETTINGS = "BLUR_WARPS", [2, 1, 4]
+LARGE_BLUR_SETTINGS = "LARGE_BLUR_WARPS", [4, 8]
+PAINT_SETTINGS = "PAINT_BLOCK", [512, 256, 1024]
 
 
-def try_settings(names_and_settings, work, sets_by_size):
-    """Milliseconds of `work` for other launch settings, by size."""
-    names, settings = names_and_settings
-    usual = tuple(getattr(backend, name) for name in names)
+def try_settings(module, name_and_settings, work, sets_by_size):
+    """Milliseconds of `work` for other launch settings, by size; the first is the usual one and comes again last."""
+    name, settings = name_and_settings
+    usual = getattr(module, name)
     table = {}
-    for setting in settings:
-        for name, value in zip(names, setting, strict=True):
-            setattr(backend, name, value)
+    for setting in [*settings, settings[0]]:
+        setattr(module, name, setting)
         try:
             row = {size: round(median_ms(work, sets), 4) for size, sets in sets_by_size.items()}
         except Exception as error:  # a setting the device cannot launch is a result too
             row = {"error": str(error)[:80]}
-        table[str(setting)] = row
-        print(f"{names[0]:16}{setting!s:24}", row, flush=True)
-    for name, value in zip(names, usual, strict=True):
-        setattr(backend, name, value)
+        key = str(tuple(setting) if isinstance(setting, tuple) else setting)
+        table[key + " again" if key in table else key] = row
+        print(f"{name:16} {key:24}", row, flush=True)
+    setattr(module, name, usual)
     return table
 
 
@@ -256,11 +268,23 @@ def try_variants(dice):
     made["64x224"] = [transform(x, *LARGE) for x in large]
     painting = {size: [(m[1], m[3], m[5]) for m in sets] for size, sets in made.items()}
     entering = {f"{b}x32": [(x,) for x in sets] for b, sets in small.items()}
+    backward = {size: [(torch.randn(m[0].shape, device="cuda"), m[2]) for m in sets] for size, sets in made.items()}
+    large_enter, large_back = {"64x224": [(x,) for x in large]}, {"64x224": backward.pop("64x224")}
+
+    def palettes(y):
+        return backend.find_palette(y, SMALL[1])
+
+    def back(rule):
+        return lambda grad, level: backend.blur_transpose(grad, level, rule)
+
     return {
-        "find_palette": try_settings(PALETTE_SETTINGS, lambda y: backend.find_palette(y, SMALL[1]), found),
-        "blur 32": try_settings(WARPS_OF_BLUR, lambda x: backend.blur(x, SMALL[0]), entering),
-        "blur 224": try_settings(BLUR_SETTINGS, lambda x: backend.blur(x, LARGE[0]), {"64x224": [(x,) for x in large]}),
-        "paint": try_settings(PAINT_SETTINGS, backend.paint, painting),
+        "find_palette, few": try_settings(launch, PALETTES_OF_FEW, palettes, {"128x32": found["128x32"]}),
+        "find_palette, many": try_settings(launch, PALETTES_OF_MANY, palettes, {"4096x32": found["4096x32"]}),
+        "blur 32": try_settings(backend, BLUR_SETTINGS, lambda x: backend.blur(x, SMALL[0]), entering),
+        "transpose 32": try_settings(backend, BLUR_SETTINGS, back(SMALL[0]), backward),
+        "blur 224": try_settings(backend, LARGE_BLUR_SETTINGS, lambda x: backend.blur(x, LARGE[0]), large_enter),
+        "transpose 224": try_settings(backend, LARGE_BLUR_SETTINGS, back(LARGE[0]), large_back),
+        "paint": try_settings(backend, PAINT_SETTINGS, backend.paint, painting),
     }
 
 

@@ -105,7 +105,18 @@ CASES = {
         PaletteRule(separation=192),
     ),
     "one pixel": (noise(1, 3, 1, 1), CIFAR, PaletteRule(separation=192)),
-    "one column, two tiles": (natural(1, 1, 35, 1), MNIST, PaletteRule(separation=192)),
+    "one column, two windows": (natural(1, 1, 65, 1), MNIST, PaletteRule(separation=192)),
+    "windows both ways": (
+        natural(1, 1, 70, 66),
+        BlurRule.of((11, 5, 3), (10, 20)),
+        PaletteRule(separation=96, thumbnail_size=8),
+    ),
+    "a kernel wider than windows": (
+        natural(1, 1, 66, 3),
+        BlurRule.of((61, 5), (20,)),
+        PaletteRule(separation=192, thumbnail_size=8),
+    ),
+    "many groups of pixels": (natural(1, 3, 16, 17), CIFAR, PaletteRule(separation=192)),
     "out of range": (out_of_range(), NO_BLUR, PaletteRule(separation=192)),
 }
 
@@ -155,7 +166,14 @@ def frozen_blur_matrix(level, blur):
 @needs_kernels
 @pytest.mark.parametrize(
     ("height", "width", "sizes"),
-    [(6, 7, (5, 3, 1)), (2, 3, (5, 3, 1)), (1, 4, (7, 3, 1)), (3, 2, (9, 5, 3)), (35, 2, (3, 1, 1))],
+    [
+        (6, 7, (5, 3, 1)),
+        (2, 3, (5, 3, 1)),
+        (1, 4, (7, 3, 1)),
+        (3, 2, (9, 5, 3)),
+        (67, 2, (3, 1, 1)),
+        (66, 65, (11, 5, 3)),
+    ],
 )
 def test_transpose_equals_the_matrix(backend, height, width, sizes):
     blur = BlurRule.of(sizes, (20, 40))
@@ -164,6 +182,19 @@ def test_transpose_equals_the_matrix(backend, height, width, sizes):
     got = backend.blur_transpose(torch.from_numpy(grad).to(DEVICE), torch.from_numpy(level).to(DEVICE), blur)
     wanted = frozen_blur_matrix(level[0, 0], blur).T @ grad.ravel().astype(np.float64)
     assert np.allclose(got.cpu().numpy().ravel(), wanted, rtol=0, atol=1e-6)
+
+
+@needs_kernels
+def test_one_warp_for_each_image_finds_the_same(backend, monkeypatch):
+    """The setting for large batches, with more images than programs."""
+    rule = PaletteRule(separation=192)
+    y, _ = backend.blur(torch.from_numpy(natural(3, 3, 8, 9, seed=4)).to(DEVICE), CIFAR)
+    wanted = backend.find_palette(y, rule)
+    many = backend.launch.MANY_IMAGES._replace(programs=1)
+    monkeypatch.setattr(backend.launch, "FEW_IMAGES", many)
+    monkeypatch.setattr(backend.launch, "MANY_IMAGES", many)
+    for a, b in zip(backend.find_palette(y, rule), wanted, strict=True):
+        assert torch.equal(a, b)
 
 
 @needs_kernels

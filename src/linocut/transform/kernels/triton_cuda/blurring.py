@@ -1,7 +1,9 @@
-"""Triton kernels of the adaptive blur: enter, edges, kernel choice and all blurs in one pass, and the transpose."""
+"""Triton kernels of the adaptive blur and its transpose: matrix products of a window with the tables of filters.py.
 
-# mypy: ignore-errors
-# Triton's tuples grow inside loops that are unrolled when it compiles; Python's type rules do not know that.
+Products are exact where they must be. A pixel (at most 2040) and every weight are whole numbers that float16 holds;
+sums stay below 2^24 in float32. The sum over one axis is cut into quotient and rest by 2^s before the other axis, so
+that float16 holds both again. The transpose works on any float32: it cuts each number in two that TF32 holds.
+"""
 
 import triton
 import triton.language as tl
@@ -20,17 +22,6 @@ def to_eighths(x):
 
 
 @triton.jit
-def mirror(position, length, TINY: tl.constexpr):
-    """The position inside 0..length-1 that this one mirrors (reflect-101). TINY: sides that are mirrored repeatedly."""
-    if TINY:
-        period = tl.maximum(2 * (length - 1), 1)
-        position = tl.abs(position) % period
-        return tl.where(length == 1, 0, tl.minimum(position, period - position))
-    position = tl.abs(position)
-    return tl.minimum(position, tl.abs(2 * (length - 1) - position))
-
-
-@triton.jit
 def enter_kernel(x, eighths, count, BLOCK: tl.constexpr):
     """Unit floats to eighths, one for one."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -39,195 +30,147 @@ def enter_kernel(x, eighths, count, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def window(
+    windows_down, windows_across, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DOWN: tl.constexpr, ACROSS: tl.constexpr
+):
+    """This program's plane, its window's place down and across, and the window's rows and columns in the plane."""
+    place = tl.program_id(0) % (windows_down * windows_across)
+    plane = (tl.program_id(0) // (windows_down * windows_across)).to(tl.int64)
+    down = place // windows_across
+    across = place % windows_across
+    row = down * (ROWS - 2 * DOWN) - DOWN + tl.arange(0, ROWS)[:, None]
+    column = across * (COLUMNS - 2 * ACROSS) - ACROSS + tl.arange(0, COLUMNS)[None, :]
+    return plane, down, across, row, column
+
+
+@triton.jit
+def is_kept(
+    row, column, down, across, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DOWN: tl.constexpr, ACROSS: tl.constexpr
+):
+    """Where a window's result counts: outside its margins."""
+    top = down * (ROWS - 2 * DOWN)
+    left = across * (COLUMNS - 2 * ACROSS)
+    rows_kept = (row >= top) & (row < top + ROWS - 2 * DOWN)
+    return rows_kept & (column >= left) & (column < left + COLUMNS - 2 * ACROSS)
+
+
+@triton.jit
+def filter_table(filters, window_at, n, COUNT: tl.constexpr, SIZE: tl.constexpr):
+    """Filter n of a window: row p, column q."""
+    at = tl.arange(0, SIZE)
+    return tl.load(filters + (window_at * COUNT + n) * SIZE * SIZE + at[:, None] * SIZE + at[None, :])
+
+
+@triton.jit
+def turned_table(filters, window_at, n, COUNT: tl.constexpr, SIZE: tl.constexpr):
+    """The same with rows and columns exchanged: row q, column p."""
+    at = tl.arange(0, SIZE)
+    return tl.load(filters + (window_at * COUNT + n) * SIZE * SIZE + at[None, :] * SIZE + at[:, None])
+
+
+@triton.jit
 def blur_kernel(
     x,
-    eighths,
+    down_filters,
+    across_filters,
     blurred,
     level,
     height,
     width,
-    tiles_down,
-    tiles_across,
+    windows_down,
+    windows_across,
     LIMITS: tl.constexpr,
-    WEIGHTS: tl.constexpr,
     SHIFTS: tl.constexpr,
-    ENTER: tl.constexpr,
-    TINY: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
+    DOWN: tl.constexpr,
+    ACROSS: tl.constexpr,
 ):
-    """One tile of one channel of one image. ENTER: the tile is the whole channel and its eighths are made here.
-
-    WEIGHTS holds a row of weights for each kernel, all padded with zeros to the largest; every tap is read once.
-    """
-    KERNELS: tl.constexpr = len(WEIGHTS)
-    SIZE: tl.constexpr = len(WEIGHTS[0])
-    HALF: tl.constexpr = SIZE // 2
-    tile = tl.program_id(0) % (tiles_down * tiles_across)
-    plane = (tl.program_id(0) // (tiles_down * tiles_across)).to(tl.int64) * height * width
-    x += plane
-    eighths += plane
-    row = (tile // tiles_across) * ROWS + tl.arange(0, ROWS)[:, None]
-    column = (tile % tiles_across) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
-    inside = (row < height) & (column < width)
-    here = row * width + column
-    if ENTER:
-        entered = to_eighths(tl.load(x + here, mask=inside, other=0.0))
-        tl.store(eighths + here, entered.to(tl.int16), mask=inside)
-        tl.debug_barrier()
+    """One window of one channel of one image: eighths, edges, kernel choice and every blur. DOWN, ACROSS: margins."""
+    KERNELS: tl.constexpr = len(SHIFTS)
+    COUNT: tl.constexpr = KERNELS + 2
+    plane, down, across, row, column = window(windows_down, windows_across, ROWS, COLUMNS, DOWN, ACROSS)
+    inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+    here = plane * height * width + row * width + column
+    entered = to_eighths(tl.load(x + here, mask=inside, other=0.0))
+    image = entered.to(tl.float16)
 
     choice = tl.zeros((ROWS, COLUMNS), tl.int32)
     if KERNELS > 1:
-        above = mirror(row - 1, height, TINY) * width
-        below = mirror(row + 1, height, TINY) * width
-        left = mirror(column - 1, width, TINY)
-        right = mirror(column + 1, width, TINY)
-        middle = row * width
-        nw = tl.load(eighths + above + left, mask=inside, other=0).to(tl.int32)
-        ne = tl.load(eighths + above + right, mask=inside, other=0).to(tl.int32)
-        sw = tl.load(eighths + below + left, mask=inside, other=0).to(tl.int32)
-        se = tl.load(eighths + below + right, mask=inside, other=0).to(tl.int32)
-        n = tl.load(eighths + above + column, mask=inside, other=0).to(tl.int32)
-        s = tl.load(eighths + below + column, mask=inside, other=0).to(tl.int32)
-        w = tl.load(eighths + middle + left, mask=inside, other=0).to(tl.int32)
-        e = tl.load(eighths + middle + right, mask=inside, other=0).to(tl.int32)
-        gx = ne - nw + 2 * (e - w) + se - sw
-        gy = sw - nw + 2 * (s - n) + se - ne
-        strength = gx * gx + gy * gy
+        # The differences come first: they stay within 2040, which float16 holds.
+        rise = tl.dot(image, turned_table(across_filters, across, KERNELS + 1, COUNT, COLUMNS))
+        rise = tl.dot(filter_table(down_filters, down, KERNELS, COUNT, ROWS), rise.to(tl.float16)).to(tl.int32)
+        drop = tl.dot(filter_table(down_filters, down, KERNELS + 1, COUNT, ROWS), image)
+        drop = tl.dot(drop.to(tl.float16), turned_table(across_filters, across, KERNELS, COUNT, COLUMNS)).to(tl.int32)
+        strength = rise * rise + drop * drop
         for k in tl.static_range(KERNELS - 1):
             choice += (strength > LIMITS[k]).to(tl.int32)
 
-    # int32 holds every sum: 2040 * 2^20 plus the half that rounds it is below 2^31.
-    sums = ()
-    for _ in tl.static_range(KERNELS):
-        sums = sums + (tl.zeros((ROWS, COLUMNS), tl.int32),)  # noqa: RUF005
-    for down in range(SIZE):
-        line = mirror(row + down - HALF, height, TINY) * width
-        across = ()
-        for _ in tl.static_range(KERNELS):
-            across = across + (tl.zeros((ROWS, COLUMNS), tl.int32),)  # noqa: RUF005
-        for i in tl.static_range(SIZE):
-            there = line + mirror(column + i - HALF, width, TINY)
-            value = tl.load(eighths + there, mask=inside, other=0).to(tl.int32)
-            more = ()
-            for k in tl.static_range(KERNELS):
-                if WEIGHTS[k][i] == 0:  # noqa: SIM108
-                    more = more + (across[k],)  # noqa: RUF005
-                else:
-                    more = more + (across[k] + WEIGHTS[k][i] * value,)  # noqa: RUF005
-            across = more
-        total = ()
-        for k in tl.static_range(KERNELS):
-            weight = 0
-            for i in tl.static_range(SIZE):
-                weight = tl.where(down == i, WEIGHTS[k][i], weight)
-            total = total + (sums[k] + weight * across[k],)  # noqa: RUF005
-        sums = total
-
     result = tl.zeros((ROWS, COLUMNS), tl.int32)
     for k in tl.static_range(KERNELS):
-        if SHIFTS[k] == 0:  # noqa: SIM108 (Triton decides it when it compiles)
-            rounded = sums[k]
+        if SHIFTS[k] == 0:
+            rounded = entered
         else:
-            rounded = (sums[k] + (1 << (2 * SHIFTS[k] - 1))) >> (2 * SHIFTS[k])
+            line = tl.dot(image, turned_table(across_filters, across, k, COUNT, COLUMNS))
+            quotient = tl.floor(line * (1.0 / (1 << SHIFTS[k])))
+            rest = line - quotient * (1 << SHIFTS[k])
+            table = filter_table(down_filters, down, k, COUNT, ROWS)
+            high = tl.dot(table, quotient.to(tl.float16)).to(tl.int32)
+            low = tl.dot(table, rest.to(tl.float16)).to(tl.int32)
+            # int32 holds every sum: 2040 * 2^20 plus the half that rounds it is below 2^31.
+            rounded = ((high << SHIFTS[k]) + low + (1 << (2 * SHIFTS[k] - 1))) >> (2 * SHIFTS[k])
         result = tl.where(choice == k, rounded, result)
-    tl.store(blurred + plane + here, result.to(tl.int16), mask=inside)
-    tl.store(level + plane + here, choice.to(tl.uint8), mask=inside)
+    kept = inside & is_kept(row, column, down, across, ROWS, COLUMNS, DOWN, ACROSS)
+    tl.store(blurred + here, result.to(tl.int16), mask=kept)
+    tl.store(level + here, choice.to(tl.uint8), mask=kept)
+
+
+@triton.jit
+def first_part(value):
+    """The nearest number that TF32 holds."""
+    bits = value.to(tl.int32, bitcast=True)
+    return ((bits + 0x1000) & -0x2000).to(tl.float32, bitcast=True)
 
 
 @triton.jit
 def spread_kernel(
     grad,
     level,
+    down_filters,
+    across_filters,
     spread,
     height,
     width,
-    tiles_down,
-    tiles_across,
-    WEIGHTS: tl.constexpr,
+    windows_down,
+    windows_across,
     SHIFTS: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
+    DOWN: tl.constexpr,
+    ACROSS: tl.constexpr,
 ):
-    """Each gradient spread over what its kernel read, on the image with its mirrored margin still unfolded."""
-    KERNELS: tl.constexpr = len(WEIGHTS)
-    SIZE: tl.constexpr = len(WEIGHTS[0])
-    HALF: tl.constexpr = SIZE // 2
-    tile = tl.program_id(0) % (tiles_down * tiles_across)
-    plane = (tl.program_id(0) // (tiles_down * tiles_across)).to(tl.int64)
-    grad += plane * height * width
-    level += plane * height * width
-    row = (tile // tiles_across) * ROWS + tl.arange(0, ROWS)[:, None]
-    column = (tile % tiles_across) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    """One window of one channel's gradient, each pixel spread over what its kernel read. No atomics: the same bits."""
+    KERNELS: tl.constexpr = len(SHIFTS)
+    COUNT: tl.constexpr = KERNELS + 2
+    plane, down, across, row, column = window(windows_down, windows_across, ROWS, COLUMNS, DOWN, ACROSS)
+    inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+    here = plane * height * width + row * width + column
+    given = tl.load(grad + here, mask=inside, other=0.0)
+    choice = tl.load(level + here, mask=inside, other=0).to(tl.int32)
     total = tl.zeros((ROWS, COLUMNS), tl.float32)
-    for down in range(SIZE):
-        y = row - down  # margins count from 0 here, so output pixel y read rows y .. y + SIZE - 1
-        vertical = ()
-        for k in tl.static_range(KERNELS):
-            weight = 0.0
-            for i in tl.static_range(SIZE):
-                weight = tl.where(down == i, WEIGHTS[k][i] / (1 << (2 * SHIFTS[k])), weight)
-            vertical = vertical + (weight,)  # noqa: RUF005
-        for i in tl.static_range(SIZE):
-            x = column - i
-            there = (y >= 0) & (y < height) & (x >= 0) & (x < width)
-            value = tl.load(grad + y * width + x, mask=there, other=0.0)
-            choice = tl.load(level + y * width + x, mask=there, other=0).to(tl.int32)
-            factor = tl.zeros((ROWS, COLUMNS), tl.float32)
-            for k in tl.static_range(KERNELS):
-                if WEIGHTS[k][i] != 0:
-                    factor = tl.where(choice == k, vertical[k] * WEIGHTS[k][i], factor)
-            total += factor * value
-    wide = width + 2 * HALF
-    inside = (row < height + 2 * HALF) & (column < wide)
-    spread += plane * (height + 2 * HALF) * wide
-    tl.store(spread + row * wide + column, total, mask=inside)
-
-
-@triton.jit
-def reflection(position, n, length):
-    """The n-th place whose mirror image is `position`: q, -q, q+P, P-q, q-P, -q-P, ... with P the period.
-
-    Where the end of a side makes two of these one place, the second is put out of reach.
-    """
-    period = tl.maximum(2 * (length - 1), 1)
-    turn = n // 2
-    turn = tl.where(turn % 2 == 1, (turn + 1) // 2, -(turn // 2))
-    if n % 2 == 0:
-        place = position + turn * period
-    else:
-        place = tl.where((position == 0) | (position == length - 1), 1 << 30, turn * period - position)
-    return place
-
-
-@triton.jit
-def fold_kernel(
-    spread,
-    folded,
-    height,
-    width,
-    tiles_down,
-    tiles_across,
-    reflections_down,
-    reflections_across,
-    HALF: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-):
-    """The mirrored margin added to the pixels it mirrors, in a fixed order."""
-    tile = tl.program_id(0) % (tiles_down * tiles_across)
-    plane = (tl.program_id(0) // (tiles_down * tiles_across)).to(tl.int64)
-    wide = width + 2 * HALF
-    spread += plane * (height + 2 * HALF) * wide
-    row = (tile // tiles_across) * ROWS + tl.arange(0, ROWS)[:, None]
-    column = (tile % tiles_across) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
-    inside = (row < height) & (column < width)
-    total = tl.zeros((ROWS, COLUMNS), tl.float32)
-    for n in range(reflections_down):
-        y = reflection(row, n, height) + HALF
-        reached = inside & (y >= 0) & (y < height + 2 * HALF)
-        for m in range(reflections_across):
-            x = reflection(column, m, width) + HALF
-            there = reached & (x >= 0) & (x < wide)
-            total += tl.load(spread + y * wide + x, mask=there, other=0.0)
-    tl.store(folded + plane * height * width + row * width + column, total, mask=inside)
+    for k in tl.static_range(KERNELS):
+        chosen = tl.where(choice == k, given, 0.0)
+        if SHIFTS[k] == 0:
+            total += chosen
+        else:
+            table = filter_table(across_filters, across, k, COUNT, COLUMNS).to(tl.float32)
+            part = first_part(chosen)
+            line = tl.dot(part, table, input_precision="tf32")
+            line = tl.dot(first_part(chosen - part), table, line, input_precision="tf32")
+            table = turned_table(down_filters, down, k, COUNT, ROWS).to(tl.float32)
+            part = first_part(line)
+            both = tl.dot(table, part, input_precision="tf32")
+            both = tl.dot(table, first_part(line - part), both, input_precision="tf32")
+            total += both * (1.0 / (1 << (2 * SHIFTS[k])))
+    kept = inside & is_kept(row, column, down, across, ROWS, COLUMNS, DOWN, ACROSS)
+    tl.store(spread + here, total, mask=kept)

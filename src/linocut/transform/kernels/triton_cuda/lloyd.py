@@ -1,112 +1,28 @@
-"""Triton functions of Lloyd's rounds: where centres start, who owns a pixel, where centres move.
+"""Triton functions of Lloyd's rounds: where centres move, which pixels look again, who owns them.
 
-Most of the work is skipped without changing a bit of the result:
+Pixels lie sorted by bin, in groups. Two things spare work, and neither changes a bit of the result:
 
-- Only centres that moved are compared again. Each pixel keeps a lower bound on its squared distance to every
-  centre but its own; a pixel whose best distance is below that bound cannot belong to a centre that stood still.
-  The few others are searched among all centres (`search_everywhere`).
-- Sums and populations are kept, and only pixels that change hands are taken out and put in.
+- *Slabs.* Clusters in bin order are nearly sorted by the first channel. If no pixel of a group is farther than r from
+  its cluster, a centre whose first channel differs by more than r cannot win: a stretch of the centres is searched.
+- *Stillness.* A group whose surroundings no moving centre touched keeps its owners without being looked at.
 
-A distance and its centre's index travel in one float32, distance * 2^bits + index, so that one minimum finds both and
-breaks ties to the lowest index. It is exact below 2^24; a pixel that gets no such key is searched everywhere too.
+Sums and populations are kept, and only pixels that change hands are taken out and put in.
 
-Scratch memory is one slice for each program. `centers` holds four int32 rows: three coordinates, and whether the
-centre moved. `listed` holds two int64 rows of float32 pairs: scaled coordinates and index of the centres to compare.
-`sums` holds two int64 rows of int32 pairs: three sums of coordinates and the population. A program's threads meet at
-a barrier before they read what others wrote.
+Scratch memory is one slice for each program. `centers`: three int32 rows of coordinates. `table`: for each centre two
+int64, each a pair of float32: -2c for each channel and |c|². `sums`: two int64 rows of int32 pairs, three sums of
+coordinates and the population. `moves`: four int32 rows, for each centre that moved the span lowest + 2^16 highest of
+each channel, and a whole number not below the length of the move. `groups`: nine int32 rows, lowest and highest of
+each channel, the reach; then a list of groups, and how far a centre near each moved.
 """
 
 import triton
 import triton.language as tl
 
-EXACT = tl.constexpr(1 << 24)  # whole numbers below it are exact in float32
-UNBOUNDED = tl.constexpr(1 << 30)
-NEVER = tl.constexpr(1.0e30)  # a key above every real one
-FAR = tl.constexpr(1.0e9)  # a coordinate whose key is above every exact one
+from linocut.transform.kernels.triton_cuda.bins import add_to_sums
+
 LOW_HALF = tl.constexpr((1 << 32) - 1)
-
-
-@triton.jit
-def count_bits(word):
-    """How many bits of each int32 are set."""
-    word = word.to(tl.uint32, bitcast=True)
-    word = word - ((word >> 1) & 0x55555555)
-    word = (word & 0x33333333) + ((word >> 2) & 0x33333333)
-    word = (word + (word >> 4)) & 0x0F0F0F0F
-    return ((word * 0x01010101) >> 24).to(tl.int32)
-
-
-@triton.jit
-def is_occupied(code, which, notes):
-    """Whether the bin of this code holds a pixel, once `mark_bins` has run."""
-    return which & (((tl.load(notes + code // 32, mask=which, other=0) >> (code % 32)) & 1) > 0)
-
-
-@triton.jit
-def rank_of(code, inside, notes, WORDS: tl.constexpr):
-    """How many occupied bins have a smaller code."""
-    smaller = (tl.full(code.shape, 1, tl.int32) << (code % 32)) - 1
-    before = tl.load(notes + WORDS + code // 32, mask=inside, other=0)
-    return before + count_bits(tl.load(notes + code // 32, mask=inside, other=0) & smaller)
-
-
-@triton.jit
-def mark_bins(code, inside, notes, WORDS: tl.constexpr):
-    """How many bins are occupied; `notes` holds a bit for each bin of the colour cube, and counts to rank them by."""
-    words = tl.arange(0, WORDS)
-    tl.store(notes + words, tl.zeros((WORDS,), tl.int32))
-    tl.debug_barrier()
-    bit = tl.full(code.shape, 1, tl.int32) << (code % 32)
-    tl.atomic_or(notes + code // 32, bit, mask=inside, sem="relaxed", scope="cta")
-    tl.debug_barrier()
-    ones = count_bits(tl.load(notes + words))
-    tl.store(notes + WORDS + words, tl.cumsum(ones, 0) - ones)
-    tl.debug_barrier()
-    return tl.sum(ones, 0)
-
-
-@triton.jit
-def nearest_bin(p0, p1, p2, code, inside, notes, WIDTH: tl.constexpr, BINS: tl.constexpr, CHANNELS: tl.constexpr):
-    """The code of the occupied bin whose centre is nearest: the pixel's own, but for ties.
-
-    A coordinate on a bin's lower face is as near to the next lower centre. Where several channels lie so, lowering any
-    of them gives equal distances; the lowest code wins. Bit 4 of `lowered` stands for the first channel, 2, then 1.
-    """
-    low0 = inside & (p0 % WIDTH == 0) & (p0 > 0)
-    if CHANNELS == 1:
-        return tl.where(is_occupied(code - 1, low0, notes), code - 1, code)
-    low1 = inside & (p1 % WIDTH == 0) & (p1 > 0)
-    low2 = inside & (p2 % WIDTH == 0) & (p2 > 0)
-    nearest = code
-    for lowered in tl.static_range(1, 8):
-        tied = inside
-        if lowered & 4:
-            tied = tied & low0
-        if lowered & 2:
-            tied = tied & low1
-        if lowered & 1:
-            tied = tied & low2
-        lower = code - (lowered // 4) * BINS * BINS - (lowered // 2 % 2) * BINS - lowered % 2
-        nearest = tl.where(is_occupied(lower, tied, notes), lower, nearest)
-    return nearest
-
-
-@triton.jit
-def rank_by_counting(code, inside, notes, pixels, PIXELS: tl.constexpr):
-    """The same for bins too many for a bitmap: every pixel is compared with every other."""
-    at = tl.arange(0, PIXELS)
-    tl.store(notes + at, code, mask=inside)
-    tl.debug_barrier()
-    repeated = tl.zeros((PIXELS,), tl.int32)
-    for j in range(pixels):
-        repeated |= ((tl.load(notes + j) == code) & (j < at)).to(tl.int32)
-    first = (inside & (repeated == 0)).to(tl.int32)
-    tl.store(notes + PIXELS + at, first, mask=inside)
-    tl.debug_barrier()
-    rank = tl.zeros((PIXELS,), tl.int32)
-    for j in range(pixels):
-        rank += tl.where(tl.load(notes + j) < code, tl.load(notes + PIXELS + j), 0)
-    return rank, tl.sum(first, 0)
+NEVER = tl.constexpr(1.0e30)  # above every score
+NOWHERE = tl.constexpr(-32769)  # the span of a move that touches nothing: lowest 32767, highest -1
 
 
 @triton.jit
@@ -117,169 +33,211 @@ def pack(low, high):
 
 
 @triton.jit
-def put_on_list(listed, place, c0, c1, c2, index, scale, which, ROW: tl.constexpr):
-    """Write centres to be compared: scaled coordinates and index."""
-    tl.store(listed + place, pack(c0.to(tl.float32) * scale, index.to(tl.float32)), mask=which)
-    tl.store(listed + ROW + place, pack(c1.to(tl.float32) * scale, c2.to(tl.float32) * scale), mask=which)
+def low_float(pair):
+    """The first of the two."""
+    return (pair & LOW_HALF).to(tl.int32).to(tl.float32, bitcast=True)
 
 
 @triton.jit
-def close_list(listed, length, ROW: tl.constexpr, UNROLL: tl.constexpr):
-    """Pad the list with centres nobody is near, so that it can be read UNROLL at a time."""
-    extra = length + tl.arange(0, UNROLL)
-    far = tl.full((UNROLL,), FAR, tl.float32)
-    tl.store(listed + extra, pack(far, far))
-    tl.store(listed + ROW + extra, pack(far, far))
+def high_float(pair):
+    """The second of the two."""
+    return (pair >> 32).to(tl.int32).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def unpack_pixels(sorted_pixels, at, inside, PIXELS: tl.constexpr):
+    """Coordinates and owner of sorted pixels."""
+    first = tl.load(sorted_pixels + at, mask=inside, other=0)
+    last = tl.load(sorted_pixels + PIXELS + at, mask=inside, other=0)
+    return first & 0xFFFF, first >> 16, last & 0xFFFF, last >> 16
+
+
+@triton.jit
+def survey_groups(
+    sorted_pixels, pixels, num_groups, groups, PIXELS: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr,
+    WIDTH: tl.constexpr,
+):  # fmt: skip
+    """Write each group's box and first reach: half a cube's diagonal is less than its side."""
+    for g in range(num_groups):
+        at = g * GROUP + tl.arange(0, GROUP)
+        inside = at < pixels
+        p0, p1, p2, _ = unpack_pixels(sorted_pixels, at, inside, PIXELS)
+        tl.store(groups + g, tl.min(tl.where(inside, p0, 4096), 0))
+        tl.store(groups + GROUPS + g, tl.max(p0, 0))
+        tl.store(groups + 2 * GROUPS + g, tl.min(tl.where(inside, p1, 4096), 0))
+        tl.store(groups + 3 * GROUPS + g, tl.max(p1, 0))
+        tl.store(groups + 4 * GROUPS + g, tl.min(tl.where(inside, p2, 4096), 0))
+        tl.store(groups + 5 * GROUPS + g, tl.max(p2, 0))
+        tl.store(groups + 6 * GROUPS + g, WIDTH)
     tl.debug_barrier()
 
 
 @triton.jit
-def compare_listed(
-    p0,
-    p1,
-    p2,
-    best,
-    listed,
-    length,
-    PIXELS: tl.constexpr,
-    ROW: tl.constexpr,
-    CHANNELS: tl.constexpr,
-    UNROLL: tl.constexpr,
-):
-    """The two smallest keys of each pixel, among `best` and the listed centres'; p is scaled."""
-    second = tl.full((PIXELS,), NEVER, tl.float32)
-    for start in range(0, length, UNROLL):
-        for step in tl.static_range(UNROLL):
-            pair = tl.load(listed + start + step)
-            d0 = p0 - (pair & LOW_HALF).to(tl.int32).to(tl.float32, bitcast=True)
-            key = d0 * d0 + (pair >> 32).to(tl.int32).to(tl.float32, bitcast=True)
-            if CHANNELS == 3:
-                pair = tl.load(listed + ROW + start + step)
-                d1 = p1 - (pair & LOW_HALF).to(tl.int32).to(tl.float32, bitcast=True)
-                d2 = p2 - (pair >> 32).to(tl.int32).to(tl.float32, bitcast=True)
-                key = d2 * d2 + (d1 * d1 + key)
-            second = tl.minimum(second, tl.maximum(best, key))
-            best = tl.minimum(best, key)
-    return best, second
+def mean(total, population, inverse):
+    """(2 total + n) // (2 n), from a quotient that is off by one at most."""
+    dividend = 2 * total + population
+    quotient = (dividend.to(tl.float32) * inverse).to(tl.int32)
+    rest = dividend - quotient * 2 * population
+    return quotient + (rest >= 2 * population).to(tl.int32) - (rest < 0).to(tl.int32)
 
 
 @triton.jit
-def search_everywhere(
-    need,
-    count,
-    pixel,
-    centers,
-    num_centers,
-    notes,
-    pixels,
-    PIXELS: tl.constexpr,
-    CAP: tl.constexpr,
-    CHANNELS: tl.constexpr,
-):
-    """Leave owner, squared distance and the second smallest one of the `count` pixels in need in rows of `notes`."""
-    SOME: tl.constexpr = 16
-    BLOCK: tl.constexpr = 64
-    wanted = need.to(tl.int32)
-    place = tl.cumsum(wanted, 0) - wanted
-    tl.store(notes + place, tl.arange(0, PIXELS), mask=need)
-    tl.debug_barrier()
-    for start in range(0, count, SOME):
-        slot = start + tl.arange(0, SOME)
-        real = slot < count
-        who = tl.load(notes + slot, mask=real, other=0)
-        q0 = tl.load(pixel + who).to(tl.int32)[:, None]
-        q1 = q0
-        q2 = q0
-        if CHANNELS == 3:
-            q1 = tl.load(pixel + pixels + who).to(tl.int32)[:, None]
-            q2 = tl.load(pixel + 2 * pixels + who).to(tl.int32)[:, None]
-        best = tl.full((SOME,), UNBOUNDED, tl.int32)
-        second = tl.full((SOME,), UNBOUNDED, tl.int32)
-        owner = tl.zeros((SOME,), tl.int32)
-        for base in range(0, num_centers, BLOCK):
-            k = base + tl.arange(0, BLOCK)
-            there = k < num_centers
-            d0 = q0 - tl.load(centers + k, mask=there, other=0)[None, :]
-            distance = d0 * d0
-            if CHANNELS == 3:
-                d1 = q1 - tl.load(centers + CAP + k, mask=there, other=0)[None, :]
-                d2 = q2 - tl.load(centers + 2 * CAP + k, mask=there, other=0)[None, :]
-                distance += d1 * d1 + d2 * d2
-            distance = tl.where(there[None, :], distance, UNBOUNDED)
-            least = tl.min(distance, 1)
-            first = tl.min(tl.where(distance == least[:, None], k[None, :], UNBOUNDED), 1)
-            others = tl.min(tl.where(k[None, :] == first[:, None], UNBOUNDED, distance), 1)
-            second = tl.where(least < best, tl.minimum(best, others), tl.minimum(second, least))
-            owner = tl.where(least < best, first, owner)
-            best = tl.minimum(best, least)
-        tl.store(notes + PIXELS + who, owner, mask=real)
-        tl.store(notes + 2 * PIXELS + who, best, mask=real)
-        tl.store(notes + 3 * PIXELS + who, second, mask=real)
-    tl.debug_barrier()
+def write_table(table, k, c0, c1, c2, which):
+    """Put centres into the table of -2c and |c|²."""
+    f0, f1, f2 = c0.to(tl.float32), c1.to(tl.float32), c2.to(tl.float32)
+    tl.store(table + 2 * k, pack(-2.0 * f0, -2.0 * f1), mask=which)
+    tl.store(table + 2 * k + 1, pack(-2.0 * f2, f0 * f0 + f1 * f1 + f2 * f2), mask=which)
 
 
 @triton.jit
-def add_to_sums(sums, owner, p0, p1, p2, sign, which, CAP: tl.constexpr, CHANNELS: tl.constexpr):
-    """Put pixels into (sign 1) or take them out of (sign -1) their clusters. The order of additions does not matter."""
-    one = tl.full(p0.shape, 1, tl.int64) << 32
-    if CHANNELS == 3:
-        tl.atomic_add(sums + owner, sign * (p0 + (p1.to(tl.int64) << 32)), mask=which, sem="relaxed", scope="cta")
-        tl.atomic_add(sums + CAP + owner, sign * (p2 + one), mask=which, sem="relaxed", scope="cta")
-    else:
-        tl.atomic_add(sums + CAP + owner, sign * (p0 + one), mask=which, sem="relaxed", scope="cta")
-
-
-@triton.jit
-def move_one(total, population, center):
-    """The rounded mean, or the old centre of an empty cluster."""
-    n = tl.maximum(population, 1)
-    return tl.where(population > 0, (2 * total + n) // (2 * n), center)
+def close_table(table, num_centers, UNROLL: tl.constexpr):
+    """Pad the table with centres that never win, so that it can be read UNROLL at a time."""
+    extra = num_centers + tl.arange(0, UNROLL)
+    nothing = tl.zeros((UNROLL,), tl.float32)
+    tl.store(table + 2 * extra, pack(nothing, nothing))
+    tl.store(table + 2 * extra + 1, pack(nothing, nothing + NEVER))
 
 
 @triton.jit
 def move_centers(
-    centers,
-    listed,
-    sums,
-    num_centers,
-    scale,
-    list_all,
-    CAP: tl.constexpr,
-    ROW: tl.constexpr,
-    CHANNELS: tl.constexpr,
-    BLOCK: tl.constexpr,
-    UNROLL: tl.constexpr,
-):
-    """How many centres moved to the mean of their pixels, and how many are listed: those, or all if `list_all`."""
+    centers, table, sums, moves, num_centers, write_all, CAP: tl.constexpr, BLOCK: tl.constexpr
+):  # fmt: skip
+    """How many centres moved to the mean of their pixels; their moves are listed."""
     num_moved = 0
-    length = 0
     for start in range(0, num_centers, BLOCK):
         k = start + tl.arange(0, BLOCK)
         real = k < num_centers
+        firsts = tl.load(sums + k, mask=real, other=0)
         last = tl.load(sums + CAP + k, mask=real, other=0)
-        population = (last >> 32).to(tl.int32)
         old0 = tl.load(centers + k, mask=real, other=0)
-        if CHANNELS == 3:
-            firsts = tl.load(sums + k, mask=real, other=0)
-            old1 = tl.load(centers + CAP + k, mask=real, other=0)
-            old2 = tl.load(centers + 2 * CAP + k, mask=real, other=0)
-            new0 = move_one((firsts & LOW_HALF).to(tl.int32), population, old0)
-            new1 = move_one((firsts >> 32).to(tl.int32), population, old1)
-            new2 = move_one((last & LOW_HALF).to(tl.int32), population, old2)
-            moved = real & ((new0 != old0) | (new1 != old1) | (new2 != old2))
-        else:
-            new0 = move_one((last & LOW_HALF).to(tl.int32), population, old0)
-            new1 = new0
-            new2 = new0
-            moved = real & (new0 != old0)
+        old1 = tl.load(centers + CAP + k, mask=real, other=0)
+        old2 = tl.load(centers + 2 * CAP + k, mask=real, other=0)
+        population = (last >> 32).to(tl.int32)
+        some = tl.maximum(population, 1)
+        inverse = 0.5 / some.to(tl.float32)
+        new0 = tl.where(population > 0, mean((firsts & LOW_HALF).to(tl.int32), some, inverse), old0)
+        new1 = tl.where(population > 0, mean((firsts >> 32).to(tl.int32), some, inverse), old1)
+        new2 = tl.where(population > 0, mean((last & LOW_HALF).to(tl.int32), some, inverse), old2)
+        moved = real & ((new0 != old0) | (new1 != old1) | (new2 != old2))
         tl.store(centers + k, new0, mask=moved)
         tl.store(centers + CAP + k, new1, mask=moved)
         tl.store(centers + 2 * CAP + k, new2, mask=moved)
-        tl.store(centers + 3 * CAP + k, moved.to(tl.int32), mask=real)
-        chosen = moved | (real & list_all)
-        one = chosen.to(tl.int32)
-        put_on_list(listed, length + tl.cumsum(one, 0) - one, new0, new1, new2, k, scale, chosen, ROW)
-        length += tl.sum(one, 0)
-        num_moved = tl.maximum(num_moved, tl.max(moved.to(tl.int32), 0))
-    close_list(listed, length, ROW, UNROLL)
-    return num_moved, length
+        write_table(table, k, new0, new1, new2, moved | (real & write_all))
+        one = moved.to(tl.int32)
+        place = num_moved + tl.cumsum(one, 0) - one
+        squared = (new0 - old0) * (new0 - old0) + (new1 - old1) * (new1 - old1) + (new2 - old2) * (new2 - old2)
+        tl.store(moves + place, tl.minimum(old0, new0) | (tl.maximum(old0, new0) << 16), mask=moved)
+        tl.store(moves + CAP + place, tl.minimum(old1, new1) | (tl.maximum(old1, new1) << 16), mask=moved)
+        tl.store(moves + 2 * CAP + place, tl.minimum(old2, new2) | (tl.maximum(old2, new2) << 16), mask=moved)
+        tl.store(moves + 3 * CAP + place, tl.sqrt(squared.to(tl.float32)).to(tl.int32) + 1, mask=moved)
+        num_moved += tl.sum(one, 0)
+    tl.debug_barrier()
+    return num_moved
+
+
+@triton.jit
+def meets(span, low, high):
+    """Whether spans (m) meet the stretches low..high (g): (g, m)."""
+    return ((span & 0xFFFF)[None, :] <= high[:, None]) & ((span >> 16)[None, :] >= low[:, None])
+
+
+@triton.jit
+def look_for_moves(moves, num_moved, groups, num_groups, CAP: tl.constexpr, GROUPS: tl.constexpr):
+    """How many groups must look again: those near which a centre moved. They are listed, with how far at most."""
+    MOVES: tl.constexpr = 32
+    g = tl.arange(0, GROUPS)
+    reach = tl.load(groups + 6 * GROUPS + g)
+    low0, high0 = tl.load(groups + g) - reach, tl.load(groups + GROUPS + g) + reach
+    low1, high1 = tl.load(groups + 2 * GROUPS + g) - reach, tl.load(groups + 3 * GROUPS + g) + reach
+    low2, high2 = tl.load(groups + 4 * GROUPS + g) - reach, tl.load(groups + 5 * GROUPS + g) + reach
+    farthest = tl.zeros((GROUPS,), tl.int32)
+    for start in range(0, num_moved, MOVES):
+        m = start + tl.arange(0, MOVES)
+        real = m < num_moved
+        touched = meets(tl.load(moves + m, mask=real, other=NOWHERE), low0, high0)
+        touched &= meets(tl.load(moves + CAP + m, mask=real, other=NOWHERE), low1, high1)
+        touched &= meets(tl.load(moves + 2 * CAP + m, mask=real, other=NOWHERE), low2, high2)
+        length = tl.load(moves + 3 * CAP + m, mask=real, other=0)
+        farthest = tl.maximum(farthest, tl.max(tl.where(touched, length[None, :], 0), 1))
+    return list_groups(groups, farthest, (farthest > 0) & (g < num_groups), GROUPS)
+
+
+@triton.jit
+def list_groups(groups, farther, which, GROUPS: tl.constexpr):
+    """How many groups are listed as those that look, with how much farther than their reach."""
+    one = which.to(tl.int32)
+    place = tl.cumsum(one, 0) - one
+    tl.store(groups + 7 * GROUPS + place, tl.arange(0, GROUPS), mask=which)
+    tl.store(groups + 8 * GROUPS + place, farther, mask=which)
+    tl.debug_barrier()
+    return tl.sum(one, 0)
+
+
+@triton.jit
+def search_groups(
+    num_listed, sorted_pixels, pixels, groups, centers, table, sums, num_centers,
+    PIXELS: tl.constexpr, CAP: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, ROWS: tl.constexpr,
+    BLOCK: tl.constexpr, UNROLL: tl.constexpr,
+):  # fmt: skip
+    """1 if a pixel changed hands, else 0, once all pixels of the listed groups have found their nearest centres.
+
+    ROWS groups at a time, a warp for each; the books of the clusters concerned are kept.
+    """
+    any_change = 0
+    for start in range(0, num_listed, ROWS):
+        slot = start + tl.arange(0, ROWS)
+        listed = slot < num_listed
+        g = tl.load(groups + 7 * GROUPS + slot, mask=listed, other=0)
+        around = tl.load(groups + 6 * GROUPS + g) + tl.load(groups + 8 * GROUPS + slot, mask=listed, other=0)
+        first, last = stretch(
+            centers, num_centers, tl.load(groups + g) - around, tl.load(groups + GROUPS + g) + around, CAP, ROWS, BLOCK
+        )
+        at = g[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
+        inside = (at < pixels) & listed[:, None]
+        p0, p1, p2, owner = unpack_pixels(sorted_pixels, at, inside, PIXELS)
+        f0, f1, f2 = p0.to(tl.float32), p1.to(tl.float32), p2.to(tl.float32)
+        best = tl.full((ROWS, GROUP), NEVER, tl.float32)
+        label = tl.zeros((ROWS, GROUP), tl.int32)
+        # Addresses for every pixel, not every row: so each warp loads for itself, and no barrier is in the loop.
+        # All rows take as many steps as the longest stretch; one that would run off the end starts earlier.
+        length = tl.max(last - first, 0) + 1
+        first = tl.maximum(tl.minimum(first, num_centers - length), 0)
+        stretch_table = tl.broadcast_to((table + 2 * first)[:, None], (ROWS, GROUP))
+        for j in range(0, length, UNROLL):
+            here = stretch_table + 2 * j
+            for step in tl.static_range(UNROLL):
+                # |c|² - 2 c·p orders centres as the distance does; every partial sum is a whole number below 2^24.
+                pair = tl.load(here + 2 * step)
+                tail = tl.load(here + (2 * step + 1))
+                score = high_float(tail) + low_float(tail) * f2
+                score += high_float(pair) * f1
+                score += low_float(pair) * f0
+                nearer = score < best
+                best = tl.where(nearer, score, best)
+                label = tl.where(nearer, j + step, label)
+        label += first[:, None]
+        worst = tl.max(tl.where(inside, best + (f0 * f0 + f1 * f1 + f2 * f2), 0.0), 1)
+        tl.store(groups + 6 * GROUPS + g, tl.sqrt(worst).to(tl.int32) + 1, mask=listed)
+        changed = inside & (label != owner)
+        change = tl.max(tl.max(changed.to(tl.int32), 1), 0)
+        if change > 0:
+            add_to_sums(sums, owner, p0, p1, p2, -1, changed, CAP)
+            add_to_sums(sums, label, p0, p1, p2, 1, changed, CAP)
+            tl.store(sorted_pixels + PIXELS + at, p2 | (label << 16), mask=changed)
+        any_change = tl.maximum(any_change, change)
+    tl.debug_barrier()
+    return any_change
+
+
+@triton.jit
+def stretch(centers, num_centers, low, high, CAP: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """First and last centre whose first channel lies in low..high, for each row."""
+    first = tl.full((ROWS,), CAP, tl.int32)
+    last = tl.full((ROWS,), -1, tl.int32)
+    for start in range(0, num_centers, BLOCK):
+        k = start + tl.arange(0, BLOCK)
+        c0 = tl.load(centers + k, mask=k < num_centers, other=1 << 20)[None, :]
+        near = (c0 >= low[:, None]) & (c0 <= high[:, None])
+        first = tl.minimum(first, tl.min(tl.where(near, k[None, :], CAP), 1))
+        last = tl.maximum(last, tl.max(tl.where(near, k[None, :], -1), 1))
+    return first, last

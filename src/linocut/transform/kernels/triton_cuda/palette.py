@@ -3,18 +3,15 @@
 import triton
 import triton.language as tl
 
+from linocut.transform.kernels.triton_cuda.bins import mark_bins, rank_by_counting, sort_by_bin, start_clusters
 from linocut.transform.kernels.triton_cuda.lloyd import (
-    EXACT,
-    NEVER,
-    UNBOUNDED,
-    add_to_sums,
-    compare_listed,
-    mark_bins,
+    close_table,
+    list_groups,
+    look_for_moves,
     move_centers,
-    nearest_bin,
-    rank_by_counting,
-    rank_of,
-    search_everywhere,
+    search_groups,
+    survey_groups,
+    write_table,
 )
 
 
@@ -24,10 +21,9 @@ def find_palette_kernel(
     colors,
     population,
     num_colors,
-    center_scratch,
-    list_scratch,
-    sum_scratch,
-    note_scratch,
+    long_scratch,
+    scratch,
+    taken,
     images,
     pixels,
     most_colors,
@@ -40,103 +36,72 @@ def find_palette_kernel(
     PIXELS: tl.constexpr,
     CAP: tl.constexpr,
     NOTES: tl.constexpr,
+    GROUP: tl.constexpr,
+    GROUPS: tl.constexpr,
+    ROWS: tl.constexpr,
     BY_POPULATION: tl.constexpr,
     AT_LEAST_TWO: tl.constexpr,
     UNROLL: tl.constexpr,
 ):
-    """Images program_id, program_id + num_programs, ... one after the other, so that scratch memory is bounded."""
-    BLOCK: tl.constexpr = min(256, CAP)
-    ROW: tl.constexpr = CAP + UNROLL
+    """Image program_id, then whichever is next in line, so that scratch memory is bounded and no program idles."""
+    BLOCK: tl.constexpr = min(128, CAP)
+    CHUNK: tl.constexpr = min(max(128, 32 * ROWS), PIXELS)
     program = tl.program_id(0).to(tl.int64)
-    centers = center_scratch + program * (4 * CAP)
-    listed = list_scratch + program * (2 * ROW)
-    sums = sum_scratch + program * (2 * CAP)
-    notes = note_scratch + program * NOTES
-    at = tl.arange(0, PIXELS)
-    inside = at < pixels
-    for image in range(tl.program_id(0), images, tl.num_programs(0)):
+    sums = long_scratch + program * (4 * CAP + 2 * UNROLL)
+    table = sums + 2 * CAP
+    centers = scratch + program * (8 * CAP + 3 * PIXELS + 9 * GROUPS + NOTES)
+    moves = centers + 3 * CAP
+    places = moves + 4 * CAP
+    sorted_pixels = places + CAP
+    tags = sorted_pixels + 2 * PIXELS
+    groups = tags + PIXELS
+    notes = groups + 9 * GROUPS
+    num_groups = tl.cdiv(pixels, GROUP)
+    image = tl.program_id(0)
+    while image < images:
         pixel = small + tl.cast(image, tl.int64) * CHANNELS * pixels
-        p0 = tl.load(pixel + at, mask=inside, other=0).to(tl.int32)
-        p1 = p0
-        p2 = p0
-        code = p0 // WIDTH
-        if CHANNELS == 3:
-            p1 = tl.load(pixel + pixels + at, mask=inside, other=0).to(tl.int32)
-            p2 = tl.load(pixel + 2 * pixels + at, mask=inside, other=0).to(tl.int32)
-            code = (code * BINS + p1 // WIDTH) * BINS + p2 // WIDTH
-
-        # The occupied bins, and each pixel's place among them.
         if WORDS > 0:
-            num_centers = mark_bins(code, inside, notes, WORDS)
-            rank = rank_of(code, inside, notes, WORDS)
+            num_centers = mark_bins(pixel, pixels, notes, WIDTH, BINS, WORDS, CHANNELS, CHUNK)
         else:
-            rank, num_centers = rank_by_counting(code, inside, notes, pixels, PIXELS)
-        # Pixels of one bin all write the same centre.
-        tl.store(centers + rank, p0 // WIDTH * WIDTH + WIDTH // 2, mask=inside)
-        tl.store(centers + CAP + rank, p1 // WIDTH * WIDTH + WIDTH // 2, mask=inside)
-        tl.store(centers + 2 * CAP + rank, p2 // WIDTH * WIDTH + WIDTH // 2, mask=inside)
-        for start in range(0, num_centers, BLOCK):
-            k = start + tl.arange(0, BLOCK)
-            tl.store(sums + k, tl.zeros((BLOCK,), tl.int64), mask=k < num_centers)
-            tl.store(sums + CAP + k, tl.zeros((BLOCK,), tl.int64), mask=k < num_centers)
-        tl.debug_barrier()
+            num_centers = rank_by_counting(pixel, pixels, notes, WIDTH, BINS, PIXELS, CHANNELS, CHUNK)
+        start_clusters(
+            pixel, pixels, centers, num_centers, sums, places, tags, notes,
+            WIDTH, BINS, WORDS, PIXELS, CAP, CHANNELS, CHUNK, BLOCK,
+        )  # fmt: skip
+        sort_by_bin(pixel, pixels, num_centers, places, tags, sorted_pixels, PIXELS, CHANNELS, CHUNK, BLOCK)
+        survey_groups(sorted_pixels, pixels, num_groups, groups, PIXELS, GROUP, GROUPS, WIDTH)
+        close_table(table, num_centers, UNROLL)
+        if WORDS == 0:
+            # Ties on bin faces have not been looked at: every group looks once among the bins' centres.
+            for start in range(0, num_centers, BLOCK):
+                k = start + tl.arange(0, BLOCK)
+                real = k < num_centers
+                c0 = tl.load(centers + k, mask=real, other=0)
+                c1 = tl.load(centers + CAP + k, mask=real, other=0)
+                write_table(table, k, c0, c1, tl.load(centers + 2 * CAP + k, mask=real, other=0), real)
+            tl.debug_barrier()
+            g = tl.arange(0, GROUPS)
+            listed = list_groups(groups, tl.zeros((GROUPS,), tl.int32), g < num_groups, GROUPS)
+            search_groups(
+                listed, sorted_pixels, pixels, groups, centers, table, sums, num_centers,
+                PIXELS, CAP, GROUP, GROUPS, ROWS, BLOCK, UNROLL,
+            )  # fmt: skip
 
-        if WORDS > 0:
-            owner = rank_of(nearest_bin(p0, p1, p2, code, inside, notes, WIDTH, BINS, CHANNELS), inside, notes, WORDS)
-        else:
-            search_everywhere(inside, pixels, pixel, centers, num_centers, notes, pixels, PIXELS, CAP, CHANNELS)
-            owner = tl.load(notes + PIXELS + at, mask=inside, other=0)
-        add_to_sums(sums, owner, p0, p1, p2, 1, inside, CAP, CHANNELS)
-        tl.debug_barrier()
-
-        # The key's index needs `bits` bits, an even number of them, so that scaled coordinates stay whole.
-        half_bits = 1
-        while (1 << (2 * half_bits)) < num_centers:
-            half_bits += 1
-        bits = 2 * half_bits
-        scale = tl.cast(1 << half_bits, tl.float32)
-        unscale = 1.0 / scale  # a power of two, so both ways are exact
-        f0 = p0.to(tl.float32) * scale
-        f1 = p1.to(tl.float32) * scale
-        f2 = p2.to(tl.float32) * scale
-        key = tl.full((PIXELS,), NEVER, tl.float32)
-        bound = tl.full((PIXELS,), UNBOUNDED, tl.int32)
         step = 0
         while step < lloyd_steps:
-            # The first round has seen no distances yet: it lists every centre and trusts no key.
-            num_moved, length = move_centers(
-                centers, listed, sums, num_centers, scale, step == 0, CAP, ROW, CHANNELS, BLOCK, UNROLL
-            )
+            num_moved = move_centers(centers, table, sums, moves, num_centers, step == 0, CAP, BLOCK)
             step += 1
             if num_moved == 0:
                 step = lloyd_steps
             if step < lloyd_steps:
-                stood = tl.load(centers + 3 * CAP + owner, mask=inside, other=0) == 0
-                best = tl.where(stood & (step > 1), key, NEVER)
-                best, second = compare_listed(f0, f1, f2, best, listed, length, PIXELS, ROW, CHANNELS, UNROLL)
-                whole = tl.minimum(best, EXACT * 1.0).to(tl.int32)
-                taken = whole & ((1 << bits) - 1)
-                need = inside & ((whole >= EXACT) | ((whole >> bits) >= bound))
-                bound = tl.minimum(bound, tl.minimum(second, EXACT * 1.0).to(tl.int32) >> bits)
-                key = best
-                in_need = tl.sum(need.to(tl.int32), 0)
-                if in_need > 0:
-                    search_everywhere(need, in_need, pixel, centers, num_centers, notes, pixels, PIXELS, CAP, CHANNELS)
-                    found = tl.load(notes + PIXELS + at, mask=need, other=0)
-                    distance = tl.load(notes + 2 * PIXELS + at, mask=need, other=0)
-                    bound = tl.where(need, tl.load(notes + 3 * PIXELS + at, mask=need, other=0), bound)
-                    taken = tl.where(need, found, taken)
-                    fits = distance < (EXACT >> bits)
-                    exact_key = tl.where(fits, ((distance << bits) + found).to(tl.float32), NEVER)
-                    key = tl.where(need, exact_key, key)
-                changed = inside & (taken != owner)
-                q0 = (f0 * unscale).to(tl.int32)
-                q1 = (f1 * unscale).to(tl.int32)
-                q2 = (f2 * unscale).to(tl.int32)
-                add_to_sums(sums, owner, q0, q1, q2, -1, changed, CAP, CHANNELS)
-                add_to_sums(sums, taken, q0, q1, q2, 1, changed, CAP, CHANNELS)
-                owner = taken
-                tl.debug_barrier()
+                listed = look_for_moves(moves, num_moved, groups, num_groups, CAP, GROUPS)
+                changed = search_groups(
+                    listed, sorted_pixels, pixels, groups, centers, table, sums, num_centers,
+                    PIXELS, CAP, GROUP, GROUPS, ROWS, BLOCK, UNROLL,
+                )  # fmt: skip
+                # Where no pixel changed hands no centre will move.
+                if changed == 0:
+                    step = lloyd_steps
 
         row = tl.cast(image, tl.int64) * most_colors
         if num_centers <= BLOCK:
@@ -144,19 +109,27 @@ def find_palette_kernel(
                 centers, sums, num_centers, colors + row * CHANNELS, population + row, squared_separation,
                 CAP, BLOCK, CHANNELS, BY_POPULATION, AT_LEAST_TWO,
             )  # fmt: skip
+        elif num_centers <= 2 * BLOCK:
+            kept = separate(
+                centers, sums, num_centers, colors + row * CHANNELS, population + row, squared_separation,
+                CAP, 2 * BLOCK, CHANNELS, BY_POPULATION, AT_LEAST_TWO,
+            )  # fmt: skip
         else:
             kept = separate(
                 centers, sums, num_centers, colors + row * CHANNELS, population + row, squared_separation,
                 CAP, CAP, CHANNELS, BY_POPULATION, AT_LEAST_TWO,
             )  # fmt: skip
         tl.store(num_colors + image, kept)
-        for start in range(kept, most_colors, BLOCK):
-            k = start + tl.arange(0, BLOCK)
-            tl.store(population + row + k, tl.zeros((BLOCK,), tl.int32), mask=k < most_colors)
-            for channel in tl.static_range(CHANNELS):
-                nothing = tl.zeros((BLOCK,), tl.int16)
-                tl.store(colors + (row + k) * CHANNELS + channel, nothing, mask=k < most_colors)
+        for start in range(kept, most_colors, CHUNK):
+            k = start + tl.arange(0, CHUNK)
+            tl.store(population + row + k, tl.zeros((CHUNK,), tl.int32), mask=k < most_colors)
+        for start in range(CHANNELS * kept, CHANNELS * most_colors, CHUNK):
+            k = start + tl.arange(0, CHUNK)
+            tl.store(colors + row * CHANNELS + k, tl.zeros((CHUNK,), tl.int16), mask=k < CHANNELS * most_colors)
         tl.debug_barrier()
+        image = images
+        if tl.num_programs(0) < images:
+            image = tl.num_programs(0) + tl.atomic_add(taken, 1, sem="relaxed")
 
 
 @triton.jit
