@@ -1,0 +1,75 @@
+"""A transform and a network as one: the only thing an attack sees."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import nn
+
+from linocut.errors import InputError
+
+
+class Defended(nn.Module):
+    """Logits of images in [0,1]: transform, normalise, network. Either of the first two may be absent.
+
+    The hooks `with_surrogate`, `frozen` and `undefended` give the same network behind another front;
+    they share its weights and its mode. Without a transform that offers it, a hook is absent
+    (`hasattr` is False), so that an attack can say "not applicable".
+    """
+
+    mean: torch.Tensor | None
+    std: torch.Tensor | None
+
+    def __init__(
+        self,
+        transform: nn.Module | None,
+        model: nn.Module,
+        mean: Sequence[float] | None = None,
+        std: Sequence[float] | None = None,
+    ):
+        super().__init__()
+        if (mean is None) != (std is None):
+            raise InputError("mean and std go together: give both or neither")
+        if mean is not None and std is not None and (len(mean) != len(std) or not all(s > 0 for s in std)):
+            raise InputError(f"mean and std need one value a channel, std above 0, got {mean!r}, {std!r}")
+        self.transform = transform
+        self.model = model
+        for name, values in (("mean", mean), ("std", std)):
+            per_channel = None if values is None else torch.tensor(values).view(-1, 1, 1)
+            self.register_buffer(name, per_channel, persistent=False)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        if self.transform is not None:
+            images = self.transform(images)
+        if self.mean is not None and self.std is not None:
+            images = (images - self.mean) / self.std
+        return self.model(images)
+
+    # Properties, because one that raises AttributeError makes hasattr False.
+    @property
+    def with_surrogate(self) -> Callable[[str], "Defended"]:
+        """with_surrogate(name): the transform with another backward rule, before the same network."""
+        turn = self._of_transform("with_surrogate")
+        return lambda name: self._behind(turn(name))
+
+    @property
+    def frozen(self) -> Callable[[torch.Tensor], "Defended"]:
+        """frozen(images): the transform with the palettes of these images, before the same network."""
+        freeze = self._of_transform("frozen")
+        return lambda images: self._behind(freeze(images))
+
+    @property
+    def undefended(self) -> Callable[[], "Defended"]:
+        """undefended(): the same network without the transform."""
+        if self.transform is None:
+            raise AttributeError("there is no transform to take away")
+        return lambda: self._behind(None)
+
+    def _of_transform(self, hook: str) -> Callable:
+        if self.transform is None:
+            raise AttributeError(f"without a transform there is no {hook}")
+        return getattr(self.transform, hook)
+
+    def _behind(self, transform: nn.Module | None) -> "Defended":
+        other = Defended(transform, self.model)
+        other.mean, other.std, other.training = self.mean, self.std, self.training
+        return other

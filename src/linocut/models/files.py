@@ -1,0 +1,60 @@
+"""Files that are whole or absent: written beside their place, flushed to disk, then renamed into it."""
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from linocut.errors import InputError
+
+TEMPORARY_SUFFIX = ".unfinished"
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A path to write to; it becomes `path` when the block ends well, and vanishes when it does not.
+
+    A process killed inside leaves at most a file that ends in `.unfinished`, which nothing ever reads.
+    """
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY_SUFFIX}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield unfinished
+        _flush(unfinished)
+        os.replace(unfinished, path)
+        _flush(path.parent)
+    except OSError as error:
+        raise InputError(
+            f"could not write {path}: {error.strerror or error}. "
+            "What stood there before is untouched; free space or choose another folder"
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Put `content` at `path`, all of it or nothing."""
+    with whole_file(path) as unfinished:
+        unfinished.write_bytes(content)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Clear away what killed processes left unfinished; only for one who is alone in the folder."""
+    for leftover in folder.glob(f".*{TEMPORARY_SUFFIX}"):
+        leftover.unlink(missing_ok=True)
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

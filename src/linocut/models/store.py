@@ -1,0 +1,113 @@
+"""Networks on disk: a folder of one card and one weights file, never a pickle."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from torch import nn
+
+from linocut.errors import InputError
+from linocut.models.card import MOST_BYTES, Card, SavedCard
+from linocut.models.defended import Defended
+from linocut.models.files import write_whole
+from linocut.models.tensors import read_tensors, shapes_of
+
+CARD_FILE = "card.json"
+TRANSFORMS = ("AdaptiveBlur", "AdaptiveCodebook", "EssentialFeatures", "FixedCodebook")
+
+
+def save(path: str | Path, defended: Defended, card: Card) -> None:
+    """Write the network and its card into the folder `path`, replacing the one that stood there in one step.
+
+    The weights' file is named by its hash and the card by `card.json`: renaming the card into place is the
+    moment of change, and before it the old pair is whole.
+    """
+    folder = Path(path)
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in defended.model.state_dict().items()}
+    fits(tensors, card.architecture.outline(), f"the network to be saved in {folder}")
+    content = safetensors.torch.save(tensors)
+    digest = hashlib.sha256(content).hexdigest()
+    saved = SavedCard(
+        card=card,
+        transform=describe_transform(defended.transform),
+        mean=None if defended.mean is None else defended.mean.flatten().tolist(),
+        std=None if defended.std is None else defended.std.flatten().tolist(),
+        weights_file=f"weights-{digest[:16]}.safetensors",
+        weights_bytes=len(content),
+        weights_sha256=digest,
+    )
+    text = saved.to_json()
+    if len(text) > MOST_BYTES:
+        raise InputError(
+            f"the card has {len(text)} bytes, the most is {MOST_BYTES}: keep long logs in files of their own"
+        )
+    write_whole(folder / saved.weights_file, content)
+    write_whole(folder / CARD_FILE, text)
+    for old in folder.glob("weights-*.safetensors"):
+        if old.name != saved.weights_file:
+            old.unlink(missing_ok=True)
+
+
+def read_card(path: str | Path) -> SavedCard:
+    """The checked card of a saved network, without its weights."""
+    file = Path(path) / CARD_FILE
+    try:
+        with open(file, "rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}; wanted a folder that linocut saved") from error
+    if len(content) > MOST_BYTES:
+        raise InputError(f"{file} is longer than {MOST_BYTES} bytes: not a card")
+    return SavedCard.from_json(content, str(file))
+
+
+def load(path: str | Path) -> Defended:
+    """The network saved in the folder `path`, in eval mode on the CPU; what does not fit is an InputError."""
+    saved = read_card(path)
+    transform = None if saved.transform is None else rebuild_transform(*saved.transform, source=str(path))
+    network = saved.card.architecture.outline()
+    tensors = read_tensors(
+        Path(path) / saved.weights_file,
+        shapes_of(network.state_dict()),
+        saved.weights_bytes,
+        saved.weights_sha256,
+    )
+    network.load_state_dict(tensors, assign=True)
+    for parameter in network.parameters():
+        parameter.requires_grad_()
+    return Defended(transform, network, saved.mean, saved.std).eval()
+
+
+def fits(tensors: dict[str, torch.Tensor], network: nn.Module, what: str) -> None:
+    """Raise InputError unless `tensors` has exactly the names, dtypes and shapes of the network's state."""
+    wanted, got = shapes_of(network.state_dict()), shapes_of(tensors)
+    for name in sorted(wanted.keys() | got.keys()):
+        if wanted.get(name) != got.get(name):
+            raise InputError(
+                f"{what} does not fit its architecture at {name!r}: "
+                f"got {got.get(name, 'nothing')}, wanted {wanted.get(name, 'nothing')}"
+            )
+
+
+def describe_transform(transform: nn.Module | None) -> tuple[str, dict[str, Any]] | None:
+    """The class and the settings of a transform, from which it can be rebuilt."""
+    if transform is None:
+        return None
+    name = type(transform).__name__
+    if name not in TRANSFORMS:
+        raise InputError(f"a {name} cannot be saved with a network, only {', '.join(TRANSFORMS)}")
+    return name, transform.settings()  # type: ignore[operator]
+
+
+def rebuild_transform(name: str, settings: dict[str, Any], source: str) -> nn.Module:
+    """The transform of this class, one of TRANSFORMS, with these settings; `source` names their origin."""
+    if name not in TRANSFORMS:
+        raise InputError(f"{source} names the transform {name!r}, known are {', '.join(TRANSFORMS)}")
+    from linocut.transform import modules
+
+    try:
+        return getattr(modules, name)(**settings)
+    except (TypeError, AttributeError) as error:
+        raise InputError(f"{source}: {name} cannot be made of these settings: {error}") from error

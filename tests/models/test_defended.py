@@ -1,0 +1,76 @@
+"""Defended: order of its parts, and hooks that share the network."""
+
+import pytest
+import torch
+from torch import nn
+
+from linocut.errors import InputError
+from linocut.models import Defended, build
+
+
+class Halve(nn.Module):
+    """A transform with the hooks of the real ones, whose answers are easy to foresee."""
+
+    def __init__(self, factor=0.5):
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x):
+        return x * self.factor
+
+    def with_surrogate(self, name):
+        return Halve({"bpda": 0.5, "identity": 0.25}[name])
+
+    def frozen(self, images):
+        return Halve(images.mean().item())
+
+
+@pytest.fixture
+def images():
+    return torch.rand(3, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+
+
+def test_transform_then_normalise_then_model(images):
+    defended = Defended(Halve(), nn.Identity(), mean=[0.25], std=[0.5])
+    torch.testing.assert_close(defended(images), (images * 0.5 - 0.25) / 0.5)
+    torch.testing.assert_close(Defended(None, nn.Identity())(images), images)
+
+
+def test_hooks_change_the_front_and_share_the_weights(images):
+    defended = Defended(Halve(), build("small-net", 10, 1), mean=[0.1], std=[0.3]).eval()
+    for twin, factor in (
+        (defended.with_surrogate("identity"), 0.25),
+        (defended.frozen(images), images.mean().item()),
+        (defended.undefended(), 1.0),
+    ):
+        assert twin.model is defended.model
+        assert not twin.training
+        torch.testing.assert_close(twin(images), defended.model((images * factor - 0.1) / 0.3))
+        with torch.no_grad():
+            defended.model.fc.bias.add_(1.0)
+        torch.testing.assert_close(twin(images), defended.model((images * factor - 0.1) / 0.3))
+
+
+def test_mode_is_shared_with_twins():
+    defended = Defended(Halve(), nn.Sequential(nn.BatchNorm2d(1)))
+    twin = defended.undefended()
+    defended.eval()
+    assert not twin.model.training
+
+
+def test_hooks_are_absent_where_they_mean_nothing():
+    bare, plain = Defended(None, nn.Identity()), Defended(nn.ReLU(), nn.Identity())
+    assert not any(hasattr(bare, hook) for hook in ("with_surrogate", "frozen", "undefended"))
+    assert hasattr(plain, "undefended")
+    assert not hasattr(plain, "frozen")
+
+
+def test_mean_without_std_and_zero_std_are_refused():
+    for mean, std in (([0.5], None), (None, [0.5]), ([0.5], [0.0]), ([0.5, 0.5], [1.0])):
+        with pytest.raises(InputError):
+            Defended(None, nn.Identity(), mean=mean, std=std)
+
+
+def test_parameters_are_those_of_the_model():
+    model = build("small-net", 10, 1)
+    assert {id(p) for p in Defended(Halve(), model).parameters()} == {id(p) for p in model.parameters()}
