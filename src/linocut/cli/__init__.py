@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from linocut import __version__
-from linocut.cli import data, demo, doctor, theory, transform
+from linocut.cli import data, demo, doctor, models, theory, train, transform
 from linocut.errors import InputError
 
 
@@ -27,6 +27,8 @@ app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)
 app.add_typer(data.app, name="data")
 app.command("theory")(theory.theory)
+app.add_typer(models.app, name="models")
+app.command("train")(train.train)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,42 @@
+"""Recipes by name: functions that return frozen training configs, with their costs and expected numbers."""
+
+from linocut.errors import InputError
+from linocut.recipes.training import paper
+from linocut.recipes.training.fast import fast
+from linocut.recipes.training.rows import ROWS
+from linocut.recipes.training.smoke import smoke
+from linocut.training.config import TrainingConfig
+
+PAPER = {
+    "mnist": paper.mnist,
+    "fashion-mnist": paper.fashion_mnist,
+    "cifar-10": paper.cifar_10,
+    "gtsrb": paper.gtsrb,
+    "resisc45": paper.resisc45,
+    "imagenette": paper.imagenette,
+}
+
+
+def names() -> list[str]:
+    """Every recipe, in order."""
+    sets = [f"{prefix}{data_set}/{row}" for data_set in PAPER for prefix in ("", "fast-") for row in ROWS]
+    return ["smoke", *(f"smoke/{row}" for row in ROWS), *sets]
+
+
+def recipe(name: str) -> TrainingConfig:
+    """The config of a recipe: `smoke`, `cifar-10/acab-retrained`, `fast-cifar-10/baseline` and so on.
+
+    >>> recipe("cifar-10/acab-retrained").epochs
+    38
+    """
+    data_set, _, row = name.partition("/")
+    if data_set == "smoke":
+        return smoke(row) if row else smoke()
+    function = PAPER.get(data_set.removeprefix("fast-"))
+    if function is None:
+        raise InputError(f"no recipe is called {name!r}: wanted smoke, or DATA/ROW with DATA of {', '.join(PAPER)}")
+    config = function(row or "baseline")
+    return fast(config) if data_set.startswith("fast-") else config
+
+
+__all__ = ["PAPER", "ROWS", "fast", "names", "recipe", "smoke"]

@@ -1,0 +1,131 @@
+"""Everything that decides the outcome of a training run, in one frozen record that JSON can hold."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from linocut.errors import InputError
+from linocut.models import Architecture
+
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "method": ("natural", "atta"),
+    "loss": ("cross-entropy", "trades"),
+    "schedule": ("steps", "one-cycle"),
+    "transform_at": ("test", "train"),
+    "precision": ("float32", "bfloat16"),
+    "canvas_store": ("float32", "half", "int8"),
+}
+AT_LEAST: dict[str, float] = {
+    "eps": 0, "step_size": 0, "num_steps": 0, "reset_every": 0, "trades_beta": 0, "pad": 0, "epochs": 1,
+    "batch_size": 1, "learning_rate": 0, "momentum": 0, "weight_decay": 0, "gamma": 0, "averaging": 0,
+    "shards": 1,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """One training run. Lengths are on the unit range; epochs count from 0.
+
+    transform: {"class": ..., "settings": {...}} as in a model's card, or None; transform_at: whether it is
+    there in training too ("train", the paper's retrained) or only later ("test", its pretrained).
+    milestones: epochs at whose start the learning rate is multiplied by gamma (schedule "steps").
+    warmup: the share of the run in which a one-cycle schedule rises. averaging: the decay of a running
+    average of the weights, 0 for none. reset_every: epochs after which perturbations start anew, 0 for never.
+    shards: equal parts of the data that each give the same share to every batch; processes own whole ones.
+    """
+
+    recipe: str
+    data_set: str
+    architecture: str
+    image_size: int | None = None
+    method: str = "atta"
+    loss: str = "cross-entropy"
+    trades_beta: float = 6.0
+    eps: float = 8 / 255
+    step_size: float = 2 / 255
+    num_steps: int = 7
+    start_noise: float = 0.001
+    reset_every: int = 10
+    pad: int = 0
+    flip: bool = False
+    transform: Mapping[str, Any] | None = None
+    transform_at: str = "train"
+    epochs: int = 38
+    batch_size: int = 64
+    learning_rate: float = 0.1 / 64
+    momentum: float = 0.9
+    weight_decay: float = 2e-4 * 64
+    schedule: str = "steps"
+    milestones: tuple[int, ...] = (30, 35)
+    gamma: float = 0.1
+    warmup: float = 0.2
+    averaging: float = 0.0
+    precision: str = "float32"
+    channels_last: bool = False
+    compile: bool = False
+    canvas_store: str = "half"
+    shards: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        Architecture(name=self.architecture)
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise InputError(f"{name} must be one of {list(choices)}, got {getattr(self, name)!r}")
+        for name, least in AT_LEAST.items():
+            value = getattr(self, name)
+            if not math.isfinite(value) or value < least:
+                raise InputError(f"{name} must be finite and at least {least}, got {value!r}")
+        if not (self.eps <= 1 and self.averaging < 1 and self.momentum < 1 and 0 <= self.warmup < 1):
+            raise InputError("eps may be at most 1; averaging, momentum and warmup must be below 1")
+        if self.batch_size % self.shards:
+            raise InputError(f"batch_size {self.batch_size} must be a multiple of shards {self.shards}")
+        if self.transform is not None and set(self.transform) != {"class", "settings"}:
+            raise InputError(f"transform must have a class and settings, got {dict(self.transform)!r}")
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as JSON holds them: tuples become lists."""
+        return json.loads(json.dumps(dataclasses.asdict(self)))
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> "TrainingConfig":
+        known = {field.name for field in dataclasses.fields(cls)}
+        if set(fields) - known:
+            raise InputError(f"no training setting is called {sorted(set(fields) - known)}; there are {sorted(known)}")
+        values = dict(fields)
+        if "milestones" in values:
+            values["milestones"] = tuple(values["milestones"])
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise InputError(f"these training settings cannot be used: {error}") from error
+
+    def with_settings(self, assignments: list[str]) -> "TrainingConfig":
+        """This config with `field=value` assignments, values written as JSON (a bare word is text)."""
+        fields = self.to_json()
+        for assignment in assignments:
+            name, equals, text = assignment.partition("=")
+            if not equals or name not in fields:
+                raise InputError(f"got {assignment!r}, wanted field=value with a field of {sorted(fields)}")
+            try:
+                value = json.loads(text)
+            except ValueError:
+                value = text
+            if isinstance(fields[name], float) and isinstance(value, int) and not isinstance(value, bool):
+                value = float(value)
+            if fields[name] is not None and value is not None and type(value) is not type(fields[name]):
+                kind = type(fields[name]).__name__
+                raise InputError(f"{name} must be a {kind} like {fields[name]!r}, got {text!r}")
+            fields[name] = value
+        return TrainingConfig.from_json(fields)
+
+    def refuse_changes(self, before: Mapping[str, Any]) -> None:
+        """Raise InputError that names every field in which this config differs from the one of a run."""
+        now = self.to_json()
+        changed = sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name))
+        if changed:
+            told = "; ".join(f"{name} was {before.get(name)!r} and is {now.get(name)!r}" for name in changed)
+            raise InputError(f"the run was started with other settings: {told}. Use them again, or a new folder")

@@ -1,0 +1,65 @@
+"""What a finished run leaves: the network with its card, and its accuracy on natural test images."""
+
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from linocut.models import Card, Defended, save
+from linocut.models.store import rebuild_transform
+from linocut.training.config import TrainingConfig
+from linocut.training.trainer import Trainer
+
+if TYPE_CHECKING:
+    from linocut.data.dataset import Images
+
+
+def save_result(
+    out: Path,
+    config: TrainingConfig,
+    trainer: Trainer,
+    images: "Images",
+    test_images: "Images | None",
+    device: torch.device,
+) -> dict[str, Any]:
+    """Write OUT/model and return the metrics on its card. Robust accuracy is left to `linocut evaluate`."""
+    transform = None
+    if config.transform is not None:
+        named, settings = config.transform["class"], dict(config.transform["settings"])
+        transform = rebuild_transform(named, settings, source=config.recipe)
+    defended = Defended(transform, trainer.final_network()).eval()
+    metrics: dict[str, Any] = {}
+    if test_images is not None and len(test_images.labels):
+        correct = count_correct(defended.to(device), test_images, device)
+        metrics = {
+            "test_accuracy": correct / len(test_images.labels),
+            "test_images": len(test_images.labels),
+            "test_sha256": test_images.sha256,
+        }
+    origin = {
+        **config.to_json(),
+        "train_sha256": images.sha256,
+        "torch": torch.__version__,
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine(),
+    }
+    card = Card(
+        architecture=trainer.architecture,
+        data_set=config.data_set,
+        classes=tuple(images.classes),
+        recipe=origin,
+        metrics=metrics,
+    )
+    save(out / "model", defended, card)
+    return metrics
+
+
+@torch.no_grad()
+def count_correct(defended: Defended, images: "Images", device: torch.device, batch: int = 250) -> int:
+    """How many natural images are classified rightly."""
+    correct = 0
+    for first in range(0, len(images.labels), batch):
+        chosen = slice(first, first + batch)
+        logits = defended(images.pixels[chosen].to(device).float() / 255)
+        correct += int((logits.argmax(dim=1).cpu() == images.labels[chosen]).sum())
+    return correct

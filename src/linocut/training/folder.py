@@ -1,0 +1,50 @@
+"""A run's folder belongs to one run at a time."""
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from linocut.errors import InputError
+from linocut.models.files import write_whole
+from linocut.training.config import TrainingConfig
+
+CONFIG_FILE = "config.json"
+
+
+@contextlib.contextmanager
+def own_folder(folder: Path) -> Iterator[None]:
+    """Hold the folder; a second process is refused. The lock goes with the process, however it ends."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = open(folder / "run.lock", "a+")  # noqa: SIM115 - held for the whole block
+    except OSError as error:
+        raise InputError(f"cannot use {folder}: {error.strerror}; choose a folder that can be written") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise InputError(
+                f"another process is training in {folder}: wait for it, or choose another folder"
+            ) from error
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+        yield
+
+
+def claim(folder: Path, config: TrainingConfig, *, resume: bool) -> None:
+    """Write the config into a new run's folder, or compare it with the one that stands there."""
+    file = folder / CONFIG_FILE
+    if not file.exists():
+        write_whole(file, json.dumps(config.to_json(), indent=1).encode())
+        return
+    if not resume:
+        raise InputError(f"{folder} holds a run already: continue it with --resume, or choose another folder")
+    try:
+        before = json.loads(file.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {file}: {error}") from error
+    config.refuse_changes(before)

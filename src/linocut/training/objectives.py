@@ -1,0 +1,56 @@
+"""What the attack climbs and what the update descends: cross-entropy, or TRADES (Zhang et al. 2019)."""
+
+from collections.abc import Callable
+
+import torch
+from torch.nn.functional import cross_entropy, kl_div, log_softmax
+
+Logits = Callable[[torch.Tensor], torch.Tensor]
+
+
+def attack_objective(
+    loss: str, logits: Logits, natural: torch.Tensor, labels: torch.Tensor
+) -> Callable[[torch.Tensor], torch.Tensor]:
+    """images -> the sum over the batch of what an attack raises."""
+    if loss == "cross-entropy":
+        return lambda images: cross_entropy(logits(images), labels, reduction="sum")
+    with torch.no_grad():
+        target = log_softmax(logits(natural), dim=1)
+    return lambda images: kl_div(log_softmax(logits(images), dim=1), target, reduction="sum", log_target=True)
+
+
+def training_loss(
+    loss: str,
+    beta: float,
+    logits: Logits,
+    natural: torch.Tensor,
+    perturbed: torch.Tensor,
+    labels: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The sum over the batch of what training lowers, and the logits of the perturbed images."""
+    found = logits(perturbed)
+    if loss == "cross-entropy":
+        return cross_entropy(found, labels, reduction="sum"), found
+    clean = logits(natural)
+    apart = kl_div(log_softmax(found, dim=1), log_softmax(clean, dim=1), reduction="sum", log_target=True)
+    return cross_entropy(clean, labels, reduction="sum") + beta * apart, found
+
+
+def climb(
+    objective: Callable[[torch.Tensor], torch.Tensor],
+    natural: torch.Tensor,
+    start: torch.Tensor,
+    *,
+    num_steps: int,
+    step_size: float,
+    eps: float,
+) -> torch.Tensor:
+    """The images after `num_steps` sign steps, each clipped to eps around `natural` and to [0,1]."""
+    low, high = (natural - eps).clamp_(0, 1), (natural + eps).clamp_(0, 1)
+    images = start
+    for _ in range(num_steps):
+        images = images.detach().requires_grad_()
+        # autograd.grad, never torch.func.grad: the transform's own backward must be used, compiled or not.
+        (slope,) = torch.autograd.grad(objective(images), images)
+        images = torch.add(images.detach(), slope.sign(), alpha=step_size).clamp_(low, high)
+    return images.detach()

@@ -1,0 +1,188 @@
+"""Determinism and resume: the same bits, straight or in pieces."""
+
+import json
+import signal
+
+import pytest
+import safetensors.torch
+import torch
+
+from linocut.errors import InputError
+from linocut.models import load
+from linocut.training import train
+from linocut.training.curves import draw_curves
+from linocut.training.journal import read_log
+
+from .conftest import make_config, make_images
+
+
+def checkpoint(out):
+    """Everything in the newest checkpoint but the hashes: step and tensors."""
+    folder = max((out / "checkpoints").glob("step-*"))
+    tensors = {}
+    for file in sorted(folder.glob("*.safetensors")):
+        tensors |= {f"{file.name}:{name}": value for name, value in safetensors.torch.load_file(file).items()}
+    return json.loads((folder / "manifest.json").read_text())["step"], tensors
+
+
+def same(first, second):
+    return (
+        first[0] == second[0]
+        and first[1].keys() == second[1].keys()
+        and all(torch.equal(value, second[1][name]) for name, value in first[1].items())
+    )
+
+
+def stop_at(step):
+    """A watcher that sends this process SIGTERM after a step."""
+    return lambda now: signal.raise_signal(signal.SIGTERM) if now.step == step else None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"architecture": "with-statistics", "averaging": 0.9, "canvas_store": "int8", "loss": "trades"},
+        {"method": "natural"},
+    ],
+)
+def test_same_seed_same_bits_and_another_seed_others(tmp_path, images, changes):
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        train(make_config(seed=seed, **changes), images, tmp_path / name)
+    a, b, c = (checkpoint(tmp_path / name) for name in "abc")
+    assert same(a, b)
+    assert not same(a, c)
+    assert a[0] == 20
+
+
+@pytest.mark.parametrize("changes", [{}, {"architecture": "with-statistics", "averaging": 0.9, "canvas_store": "half"}])
+def test_stopped_and_resumed_equals_straight(tmp_path, images, count, changes):
+    config = make_config(**changes)  # 5 steps an epoch; resets before steps 0 and 10
+    straight = train(config, images, tmp_path / "straight", test_images=images)
+    random = torch.Generator().manual_seed(0)
+    steps = {1, 10, *torch.randint(1, 20, (count(1, 8),), generator=random).tolist()}
+    for step in steps:
+        out = tmp_path / f"stopped-{step}"
+        stopped = train(config, images, out, watch=stop_at(step))
+        assert (stopped.step, stopped.signal) == (step, signal.SIGTERM)
+        assert checkpoint(out)[0] == step
+        resumed = train(config, images, out, test_images=images, resume=True)
+        assert resumed == straight
+        assert same(checkpoint(out), checkpoint(tmp_path / "straight"))
+        kept = ("step", "loss", "robust_accuracy", "learning_rate")
+        rows, expected = ([[row[key] for key in kept] for row in read_log(at)] for at in (out, tmp_path / "straight"))
+        assert rows == expected
+
+
+def test_a_file_backed_canvas_trains_and_resumes_alike(tmp_path, images, config):
+    train(config, images, tmp_path / "memory")
+    train(config, images, tmp_path / "file", on_disk=True, watch=stop_at(7))
+    train(config, images, tmp_path / "file", on_disk=True, resume=True)
+    assert same(checkpoint(tmp_path / "memory"), checkpoint(tmp_path / "file"))
+
+
+def test_a_changed_config_and_other_images_are_refused_by_name(tmp_path, images, config):
+    train(config, images, tmp_path, watch=stop_at(3))
+    with pytest.raises(InputError, match=r"learning_rate was 0\.05 and is 0\.06"):
+        train(make_config(learning_rate=0.06), images, tmp_path, resume=True)
+    with pytest.raises(InputError, match="images of hash"):
+        train(config, make_images(seed=5), tmp_path, resume=True)
+    with pytest.raises(InputError, match="--resume"):
+        train(config, images, tmp_path)
+
+
+def test_only_the_last_two_checkpoints_are_kept(tmp_path, images, config):
+    train(config, images, tmp_path, checkpoint_every=3)
+    assert [path.name for path in sorted((tmp_path / "checkpoints").iterdir())] == [
+        "step-000000018",
+        "step-000000020",
+    ]
+
+
+def test_the_result_is_a_model_with_its_card(tmp_path, images, config, monkeypatch):
+    monkeypatch.setattr("linocut.training.run.draw_curves", draw_curves)
+    outcome = train(config, images, tmp_path, test_images=images)
+    card = json.loads((tmp_path / "model" / "card.json").read_text())
+    assert card["recipe"]["train_sha256"] == images.sha256
+    assert card["metrics"] == outcome.metrics
+    defended = load(tmp_path / "model")
+    correct = (defended(images.pixels.float() / 255).argmax(1) == images.labels).float().mean().item()
+    assert outcome.metrics["test_accuracy"] == pytest.approx(correct)
+    assert (tmp_path / "curves.png").stat().st_size > 1000
+
+
+def test_averaged_weights_are_the_result(tmp_path, images):
+    train(make_config(averaging=0.9), images, tmp_path)
+    tensors = checkpoint(tmp_path)[1]
+    result = load(tmp_path / "model").model.fc.weight
+    assert torch.equal(result, tensors["state.safetensors:average.fc.weight"])
+    assert not torch.equal(result, tensors["state.safetensors:network.fc.weight"])
+
+
+def test_golden_loss_curve(tmp_path, images):
+    """Losses of the first steps as they were; a change of the rule, the draws or the schedule shows here."""
+    train(make_config(epochs=10, milestones=(8,)), images, tmp_path)
+    losses = [row["loss"] for row in read_log(tmp_path)]
+    assert len(losses) == 50
+    golden = [1.4281, 1.0151, 1.2762, 0.8383, 0.7562, 0.5948, 0.4876, 0.5142]
+    assert losses[::7] == pytest.approx(golden, abs=2e-4)
+
+
+def test_nan_stops_within_a_step_and_keeps_the_last_good(tmp_path, images, monkeypatch):
+    from linocut.training.trainer import Trainer
+
+    good = Trainer.update
+    calls = []
+
+    def poisoned(self, *arguments, **keywords):
+        calls.append(1)
+        if len(calls) == 8:
+            with torch.no_grad():
+                self.network.fc.bias.fill_(float("nan"))
+        return good(self, *arguments, **keywords)
+
+    monkeypatch.setattr(Trainer, "update", poisoned)
+    with pytest.raises(InputError, match=r"no finite number near step 8; step 6 is saved"):
+        train(make_config(), images, tmp_path, checkpoint_every=3)
+    assert len(calls) == 8
+    step, tensors = checkpoint(tmp_path)
+    assert step == 6
+    assert all(value.isfinite().all() for value in tensors.values())
+
+
+def test_a_torn_last_log_line_is_dropped_with_a_warning(tmp_path, images, config):
+    train(config, images, tmp_path, watch=stop_at(4))
+    with open(tmp_path / "log.jsonl", "a") as stream:
+        stream.write('{"step": 5, "lo')
+    with pytest.warns(UserWarning, match="torn"):
+        train(config, images, tmp_path, resume=True)
+    assert [row["step"] for row in read_log(tmp_path)] == list(range(1, 21))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"architecture": "vgg"},
+        {"method": "magic"},
+        {"eps": 2.0},
+        {"batch_size": 0},
+        {"shards": 3},
+        {"averaging": 1.0},
+    ],
+)
+def test_impossible_settings_are_refused(wrong):
+    with pytest.raises(InputError):
+        make_config(**wrong)
+
+
+def test_assignments_change_fields_and_name_what_is_wrong(config):
+    changed = config.with_settings(["epochs=7", "learning_rate=1", "milestones=[2, 5]", "loss=trades"])
+    assert (changed.epochs, changed.learning_rate, changed.milestones, changed.loss) == (
+        7,
+        1.0,
+        (2, 5),
+        "trades",
+    )
+    for wrong in ("epoch=7", "epochs", "epochs=many", "flip=1"):
+        with pytest.raises(InputError):
+            config.with_settings([wrong])

@@ -1,0 +1,22 @@
+"""Several processes: the same training as one, each example once, and a rank that dies."""
+
+import torch
+
+from .test_crash import scenario
+from .test_resume import checkpoint, same
+
+
+def test_two_ranks_equal_one_at_the_same_batch(tmp_path):
+    """37 examples in two shards of 19 and 18, batches of 8: the last batch is uneven, and 20 steps are taken."""
+    assert scenario("ranks", tmp_path, 1, 2)["statuses"] == [0, 0, 0]
+    (step, alone), (same_step, together) = (checkpoint(tmp_path / f"world-{world}") for world in (1, 2))
+    assert step == same_step == 20
+    assert alone.keys() == together.keys()
+    assert {"canvas-0.safetensors:change", "canvas-1.safetensors:change"} < alone.keys()
+    for name, value in alone.items():
+        torch.testing.assert_close(together[name], value, atol=1e-5, rtol=0, msg=name)
+
+
+def test_a_killed_rank_is_restarted_and_the_run_ends_in_the_same_bits(tmp_path):
+    assert scenario("elastic", tmp_path, 0, 1)["finished"]
+    assert same(checkpoint(tmp_path / "run-0"), checkpoint(tmp_path / "run-1"))
