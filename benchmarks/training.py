@@ -1,0 +1,214 @@
+"""Seconds per epoch and memory of ATTA on CIFAR-10 with WRN-34-10, with and without AC+AB.
+
+    python benchmarks/training.py [--data ROOT] [--cases 128:1:none 128:1:acab 512:1:none 512:1:acab 512:7:none]
+
+A case is BATCH:STEPS:TRANSFORM. By default part of an epoch is timed (--timed-steps) and the epoch is that,
+scaled to all of its steps, plus the drawing of the epoch's plan, which is timed as well; the record says which
+part was measured. --timed-steps 0 times whole epochs. The start of a segment (every tenth epoch) is recorded
+apart, and checkpoints are left out. Without --data the images are random bytes, which is said in the record:
+the network does not care, but the transform finds more colours in noise, so AC+AB is then at its slowest.
+"""
+
+import argparse
+import gc
+import math
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+
+from linocut.data.dataset import from_arrays
+from linocut.training.capture import WARMUP_STEPS, CapturedStep
+from linocut.training.config import TrainingConfig
+from linocut.training.epochs import EpochPlan, Ownership, steps_per_epoch
+from linocut.training.gauge import Gauge
+from linocut.training.run import make_trainer
+from linocut.training.world import World
+from results import write_result
+
+CASES = ("128:1:none", "128:1:acab", "512:1:none", "512:1:acab", "512:7:none", "128:7:none", "512:7:acab")
+GIB = 1 << 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """One case. epoch_seconds is measured if timed_steps equals steps_per_epoch, else extrapolated from them."""
+
+    batch_size: int
+    attack_steps: int
+    transform: str
+    compiled: bool
+    captured: bool
+    timed_steps: int
+    steps_per_epoch: int
+    step_milliseconds: float
+    plan_seconds: float
+    epoch_seconds: float
+    extrapolated: bool
+    images_per_second: float
+    segment_start_seconds: float
+    first_steps_seconds: float
+    peak_allocated_gib: float | None
+    peak_reserved_gib: float | None
+    last_loss: float
+    note: str
+
+
+def images_for(arguments):
+    """CIFAR-10 where its folder is given, else random bytes of the wanted shape."""
+    if arguments.data is not None:
+        from linocut.data import load
+
+        return load("cifar-10", arguments.data, "train")
+    generator = torch.Generator().manual_seed(0)
+    shape = (arguments.examples, 3, arguments.side, arguments.side)
+    return from_arrays(
+        pixels=torch.randint(0, 256, shape, generator=generator, dtype=torch.uint8).numpy(),
+        labels=torch.randint(0, 10, shape[:1], generator=generator).numpy(),
+        classes=tuple("0123456789"),
+        name="random",
+        split="train",
+    )
+
+
+def config_for(arguments, batch_size, attack_steps, transform):
+    """ATTA on CIFAR-10 as the fast recipes run it: bfloat16, channels_last, perturbations in eight bits."""
+    described = None
+    if transform == "acab":
+        from linocut.transform.modules import EssentialFeatures
+
+        described = {"class": "EssentialFeatures", "settings": EssentialFeatures.preset("cifar-10").settings()}
+    return TrainingConfig(
+        recipe="benchmark",
+        data_set="cifar-10",
+        architecture=arguments.architecture,
+        num_steps=attack_steps,
+        step_size=0.015 if attack_steps == 1 else 2 / 255,
+        pad=4,
+        flip=True,
+        transform=described,
+        batch_size=batch_size,
+        learning_rate=0.1 / 64,
+        precision="bfloat16",
+        channels_last=True,
+        compile=arguments.compile,
+        canvas_store="int8",
+    )
+
+
+def time_case(arguments, images, case, *, capture):
+    """The timing of one case."""
+    batch_size, attack_steps, transform = case.split(":")
+    config = config_for(arguments, int(batch_size), int(attack_steps), transform)
+    device = torch.device(arguments.device)
+    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    own = Ownership(num_examples=len(images.labels), shards=1)
+    trainer = make_trainer(config, images, own, device, World(), Path("unused"), False)
+    trainer.set_turn(0, config.learning_rate)
+    started = time.perf_counter()
+    trainer.start_segment(own, 0)
+    wait()
+    segment_start = time.perf_counter() - started
+
+    started = time.perf_counter()
+    plan = EpochPlan(config, own, 0, trainer.canvas.image, trainer.canvas.home)
+    wait()
+    plan_seconds = time.perf_counter() - started
+
+    take, gauge = CapturedStep(trainer) if capture else trainer.step, Gauge(device)
+    total = steps_per_epoch(config, len(images.labels))
+    full = len(images.labels) // config.batch_size  # the last, smaller batch would be timed as if it were full
+    started = time.perf_counter()
+    for step in range(WARMUP_STEPS + 2):  # compiles, tunes and captures
+        gauge.give(take(plan.batch(step % full)))
+    wait()
+    first_steps = time.perf_counter() - started
+
+    whole = arguments.timed_steps == 0
+    timed = total if whole else arguments.timed_steps
+    if whole:
+        take(plan.batch(total - 1))  # the last batch has a size of its own, and its first time must not count
+        wait()
+    started = time.perf_counter()
+    for step in range(timed):
+        gauge.give(take(plan.batch(step if whole else step % full)))
+    wait()
+    seconds = time.perf_counter() - started
+    outcome = gauge.rest() or take(plan.batch(0)).tolist()
+    epoch = seconds / timed * (total if whole else len(images.labels) / config.batch_size) + plan_seconds
+    on_gpu = device.type == "cuda"
+    return Timing(
+        batch_size=config.batch_size,
+        attack_steps=config.num_steps,
+        transform=transform,
+        compiled=config.compile,
+        captured=capture,
+        timed_steps=timed,
+        steps_per_epoch=total,
+        step_milliseconds=1e3 * seconds / timed,
+        plan_seconds=plan_seconds,
+        epoch_seconds=epoch,
+        extrapolated=not whole,
+        images_per_second=len(images.labels) / epoch,
+        segment_start_seconds=segment_start,
+        first_steps_seconds=first_steps,
+        peak_allocated_gib=torch.cuda.max_memory_allocated() / GIB if on_gpu else None,
+        peak_reserved_gib=torch.cuda.max_memory_reserved() / GIB if on_gpu else None,
+        last_loss=outcome[0] / max(1.0, outcome[2]),
+        note="",
+    )
+
+
+def attempt(arguments, images, case):
+    """The timing of a case; where capturing a graph fails, without it, and the reason is noted."""
+    capture = arguments.capture and arguments.device.startswith("cuda")
+    try:
+        return asdict(time_case(arguments, images, case, capture=capture))
+    except RuntimeError as error:
+        if not capture:
+            raise
+        reason = f"capturing failed: {error}"[:500]
+    torch.cuda.synchronize()
+    return {**asdict(time_case(arguments, images, case, capture=False)), "note": reason}
+
+
+def main(words=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--cases", nargs="+", default=CASES)
+    parser.add_argument("--timed-steps", type=int, default=60)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--architecture", default="wrn-34-10")
+    parser.add_argument("--examples", type=int, default=50_000)
+    parser.add_argument("--side", type=int, default=32)
+    parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--capture", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--out", type=Path, help="folder of the record; benchmarks/results if left out")
+    arguments = parser.parse_args(words)
+    images = images_for(arguments)
+    record = {
+        "architecture": arguments.architecture,
+        "images": f"{len(images.labels)} of {images.name}" + ("" if arguments.data else ": random bytes, no data set"),
+        "cases": [],
+    }
+    with torch.backends.cudnn.flags(enabled=True, benchmark=True, deterministic=False):
+        for case in arguments.cases:
+            timing = attempt(arguments, images, case)
+            record["cases"].append(timing)
+            path = write_result("training", record, **({"folder": arguments.out} if arguments.out else {}))
+            seen = {key: round(value, 3) if isinstance(value, float) else value for key, value in timing.items()}
+            assert math.isfinite(timing["last_loss"]), "the loss of the last timed step is no number"
+            print(case, seen, flush=True)
+            gc.collect()
+            if arguments.device.startswith("cuda"):
+                torch.cuda.empty_cache()
+                torch.compiler.reset()
+    print(f"wrote {path}")
+    return record
+
+
+if __name__ == "__main__":
+    main()
