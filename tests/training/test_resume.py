@@ -81,6 +81,13 @@ def test_a_file_backed_canvas_trains_and_resumes_alike(tmp_path, images, config)
     assert same(checkpoint(tmp_path / "memory"), checkpoint(tmp_path / "file"))
 
 
+def test_natural_training_from_pixels_that_stay_on_disk(tmp_path, images):
+    config = make_config(method="natural")
+    train(config, images, tmp_path / "memory")
+    train(config, images, tmp_path / "file", on_disk=True)
+    assert same(checkpoint(tmp_path / "memory"), checkpoint(tmp_path / "file"))
+
+
 def test_a_changed_config_and_other_images_are_refused_by_name(tmp_path, images, config):
     train(config, images, tmp_path, watch=stop_at(3))
     with pytest.raises(InputError, match=r"learning_rate was 0\.05 and is 0\.06"):

@@ -36,11 +36,11 @@ def train(
         raise typer.BadParameter("needed: the folder of the run", param_hint="--out")
     from linocut.data import load
     from linocut.training import train as run
-    from linocut.training.world import leave_world, local_device
+    from linocut.training.world import is_first_process, leave_world, local_device
 
     config = recipes.recipe(recipe).with_settings(assign or [])
     images, test_images = (load(config.data_set, data, split, config.image_size) for split in ("train", "test"))
-    with _progress_bar(hidden=as_json) as watch:
+    with _progress_bar(hidden=as_json or not is_first_process()) as watch:
         outcome = run(
             config,
             images,
@@ -55,6 +55,8 @@ def train(
     if outcome.signal is not None:
         typer.echo(f"stopped after step {outcome.step}, which is saved: go on with --resume", err=True)
         raise typer.Exit(128 + outcome.signal)
+    if not is_first_process():
+        return
     if as_json:
         typer.echo(json.dumps({"out": str(out), "step": outcome.step, "metrics": outcome.metrics}))
     else:

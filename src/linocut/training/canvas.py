@@ -51,7 +51,7 @@ class Canvas:
             self.change = torch.zeros(shape, dtype=dtype, device=device)
         else:
             self.pixels = pixels.cpu()
-            self.change = _mapped(file, shape, dtype)
+            self.change = torch.zeros(shape, dtype=dtype) if store is None else _mapped(file, shape, dtype)
 
     @property
     def home(self) -> torch.device:

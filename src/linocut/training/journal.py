@@ -19,7 +19,7 @@ class Journal:
         if self.file.exists():
             kept = [row for row in read_log(folder) if row["step"] <= step]
             write_whole(self.file, "".join(json.dumps(row) + "\n" for row in kept).encode())
-        self.board = _tensorboard(folder)
+        self.board = _tensorboard(folder, step)
 
     def write(self, row: dict[str, Any]) -> None:
         try:
@@ -51,9 +51,9 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _tensorboard(folder: Path) -> Any:
+def _tensorboard(folder: Path, step: int) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         return None
-    return SummaryWriter(str(folder / "tensorboard"))
+    return SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)

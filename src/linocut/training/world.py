@@ -72,6 +72,11 @@ def join_world(device: torch.device) -> World:
     return World(rank=dist.get_rank(), size=size, talk=dist.new_group(backend="gloo", timeout=PATIENCE))
 
 
+def is_first_process() -> bool:
+    """Whether this process is the one that speaks, before or after the world is joined."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def local_device(name: str) -> torch.device:
     """The device to train on: "auto" is a GPU where there is one; under torchrun each takes its own."""
     if name == "auto":

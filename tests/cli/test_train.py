@@ -1,0 +1,63 @@
+"""`linocut train`: from a recipe's name to a model's folder."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from linocut.cli import app
+from linocut.models import load
+
+pytest.importorskip("sklearn")
+QUICK = ["--set", "epochs=1", "--set", "num_steps=1", "--set", "batch_size=256", "--device", "cpu"]
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["train", *map(str, words)])
+
+
+def test_a_recipe_becomes_a_model_with_card_log_and_curves(tmp_path):
+    done = run("--recipe", "smoke/baseline", *QUICK, "--out", tmp_path / "run", "--json")
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)
+    assert result["step"] == 6
+    assert result["metrics"]["test_images"] == 359
+    assert load(tmp_path / "run" / "model").transform is None
+    card = json.loads((tmp_path / "run" / "model" / "card.json").read_text())
+    assert card["recipe"]["recipe"] == "smoke/baseline"
+    assert card["recipe"]["num_steps"] == 1
+    rows = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in rows] == list(range(1, 7))
+    assert {"loss", "robust_accuracy", "images_per_second", "learning_rate"} < rows[0].keys()
+    assert (tmp_path / "run" / "curves.png").exists()
+    again = run("--recipe", "smoke/baseline", *QUICK, "--out", tmp_path / "run")
+    assert again.exit_code == 2
+    assert "--resume" in again.output
+    changed = run("--recipe", "smoke/baseline", *QUICK, "--set", "seed=3", "--out", tmp_path / "run", "--resume")
+    assert changed.exit_code == 2
+    assert "seed was 0 and is 3" in changed.output
+
+
+def test_the_progress_bar_shows_what_matters(tmp_path):
+    done = run("--recipe", "smoke/natural", *QUICK, "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.output
+    assert "images/s" in done.output
+    assert "robust" in done.output
+
+
+def test_what_is_wrong_is_said_in_a_line(tmp_path):
+    for words in (
+        ["--recipe", "nothing"],
+        ["--set", "epoch=3"],
+        ["--recipe", "mnist/baseline"],
+        ["--device", "abacus"],
+    ):
+        done = run(*words, "--out", tmp_path / "run")
+        assert done.exit_code == 2, done.output
+        assert "Traceback" not in done.output
+    assert run("--recipe", "smoke").exit_code == 2
+
+
+def test_recipes_are_listed():
+    assert "cifar-10/acab-retrained" in run("--list").output
+    assert "fast-gtsrb/baseline" in json.loads(run("--list", "--json").output)

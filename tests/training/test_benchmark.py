@@ -1,0 +1,46 @@
+"""The benchmark's own arithmetic, on a network that takes no time."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    specification = importlib.util.spec_from_file_location("benchmark_training", BENCHMARKS / "training.py")
+    module = importlib.util.module_from_spec(specification)
+    monkeypatch.setitem(sys.modules, "benchmark_training", module)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_parts_of_epochs_are_scaled_and_said_so(benchmark, tmp_path, capsys):
+    words = [
+        "--device",
+        "cpu",
+        "--architecture",
+        "small-net",
+        "--examples",
+        "72",
+        "--side",
+        "8",
+        "--no-compile",
+        "--cases",
+        "16:1:none",
+    ]
+    for steps, timed, extrapolated in ((2, 2, True), (0, 5, False)):
+        record = benchmark.main([*words, "--timed-steps", str(steps), "--out", str(tmp_path)])
+        case = record["cases"][0]
+        assert (case["timed_steps"], case["steps_per_epoch"], case["extrapolated"]) == (timed, 5, extrapolated)
+        batches = 72 / 16 if extrapolated else 5
+        expected = case["step_milliseconds"] / 1e3 * batches + case["plan_seconds"]
+        assert case["epoch_seconds"] == pytest.approx(expected)
+    written = json.loads(next(tmp_path.glob("training-*.json")).read_text())
+    assert "random bytes" in written["images"]
+    assert "16:1:none" in capsys.readouterr().out
