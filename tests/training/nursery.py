@@ -196,6 +196,7 @@ def elastic(folder, *choices):
             max_restarts=1,
             monitor_interval=0.1,
             start_method="fork",
+            local_addr="127.0.0.1",
         )
         elastic_launch(settings, elastic_worker)(str(folder / f"run-{kill}"), kill)
     return {"finished": True}
@@ -204,6 +205,7 @@ def elastic(folder, *choices):
 if __name__ == "__main__":
     scenario, place, *numbers = sys.argv[1:]
     torch.set_num_threads(1)
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # no name service is needed
     with tempfile.TemporaryDirectory() as warmth:  # what torch imports at its first step, once for all children
         train(make_config(epochs=1), make_images(8), Path(warmth))
     print(json.dumps(globals()[scenario](Path(place), *map(int, numbers))))

@@ -50,8 +50,7 @@ class Trainer:
         self.attacked = Front(config, transform, twin_of(self.network, self.architecture), device, usual)
         updated: nn.Module = self.network
         if self.world.size > 1:
-            # Statistics are shared by `_share_statistics`, after the step instead of before the next.
-            updated = DistributedDataParallel(updated, broadcast_buffers=False)
+            updated = DistributedDataParallel(updated)
         self.updated = Front(config, transform, updated, device, usual)
         on_gpu = device.type == "cuda"
         # On a GPU the learning rate is a tensor, so that a captured step follows the schedule.
@@ -127,7 +126,11 @@ class Trainer:
         return torch.stack([total.detach(), correct.float(), seen]) * counted
 
     def _share_statistics(self) -> None:
-        """Give every process the batch statistics of the first; SyncBatchNorm on GPUs has made them equal."""
+        """Give every process the batch statistics of the first, as a checkpoint would on resuming.
+
+        DDP does so too, but only before the next update: the attack comes before that. SyncBatchNorm on GPUs
+        has made them equal already.
+        """
         if self.world.talk is None or self.labels.device.type == "cuda":
             return
         buffers = [buffer for buffer in self.network.buffers() if buffer.is_floating_point()]
