@@ -6,6 +6,7 @@ from torch import nn
 
 from linocut.errors import InputError
 from linocut.models import Defended, build
+from linocut.transform.modules import EssentialFeatures
 
 
 class Halve(nn.Module):
@@ -49,6 +50,20 @@ def test_hooks_change_the_front_and_share_the_weights(images):
         with torch.no_grad():
             defended.model.fc.bias.add_(1.0)
         torch.testing.assert_close(twin(images), defended.model((images * factor - 0.1) / 0.3))
+
+
+def test_hooks_of_the_real_transform():
+    colours = torch.rand(2, 3, 8, 8, generator=torch.Generator().manual_seed(3))
+    transform = EssentialFeatures(backend="torch")
+    defended = Defended(transform, build("small-net")).eval()
+    torch.testing.assert_close(defended.undefended()(colours), defended.model(colours))
+    torch.testing.assert_close(defended.frozen(colours)(colours), defended(colours))
+    slopes = []
+    for front in (defended, defended.with_surrogate("none")):
+        x = colours.clone().requires_grad_()
+        slopes.append(torch.autograd.grad(front(x).sum(), x)[0].abs().sum().item())
+    assert slopes[0] > 0
+    assert slopes[1] == 0
 
 
 def test_mode_is_shared_with_twins():

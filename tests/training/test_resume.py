@@ -78,6 +78,7 @@ def test_a_file_backed_canvas_trains_and_resumes_alike(tmp_path, images, config)
     train(config, images, tmp_path / "memory")
     train(config, images, tmp_path / "file", on_disk=True, watch=stop_at(7))
     train(config, images, tmp_path / "file", on_disk=True, resume=True)
+    assert not list((tmp_path / "file").glob("*.work"))
     assert same(checkpoint(tmp_path / "memory"), checkpoint(tmp_path / "file"))
 
 
@@ -164,6 +165,13 @@ def test_a_torn_last_log_line_is_dropped_with_a_warning(tmp_path, images, config
     with pytest.warns(UserWarning, match="torn"):
         train(config, images, tmp_path, resume=True)
     assert [row["step"] for row in read_log(tmp_path)] == list(range(1, 21))
+
+
+def test_images_the_network_cannot_take_and_no_steps_between_checkpoints_are_refused(tmp_path, images):
+    with pytest.raises(InputError, match="madry-net cannot take images of 6x6"):
+        train(make_config(architecture="madry-net"), images, tmp_path)
+    with pytest.raises(InputError, match="checkpoint_every"):
+        train(make_config(), images, tmp_path, checkpoint_every=0)
 
 
 @pytest.mark.parametrize(

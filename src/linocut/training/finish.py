@@ -2,25 +2,23 @@
 
 import platform
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from linocut.data import Images
 from linocut.models import Card, Defended, save
 from linocut.models.store import rebuild_transform
 from linocut.training.config import TrainingConfig
 from linocut.training.trainer import Trainer
-
-if TYPE_CHECKING:
-    from linocut.data.dataset import Images
 
 
 def save_result(
     out: Path,
     config: TrainingConfig,
     trainer: Trainer,
-    images: "Images",
-    test_images: "Images | None",
+    images: Images,
+    test_images: Images | None,
     device: torch.device,
 ) -> dict[str, Any]:
     """Write OUT/model and return the metrics on its card. Robust accuracy is left to `linocut evaluate`."""
@@ -55,7 +53,7 @@ def save_result(
 
 
 @torch.no_grad()
-def count_correct(defended: Defended, images: "Images", device: torch.device, batch: int = 250) -> int:
+def count_correct(defended: Defended, images: Images, device: torch.device, batch: int = 250) -> int:
     """How many natural images are classified rightly."""
     correct = 0
     for first in range(0, len(images.labels), batch):

@@ -15,9 +15,10 @@ from linocut.training.config import TrainingConfig
 from linocut.training.streams import stream
 
 
-def fresh_network(config: TrainingConfig, num_classes: int, in_channels: int) -> nn.Module:
-    """The run's network before its first step, on the CPU."""
-    return build(config.architecture, num_classes, in_channels, generator=stream(config.seed, "weights"))
+def fresh_network(architecture: Architecture, seed: int) -> nn.Module:
+    """A run's network before its first step, on the CPU."""
+    name, classes, channels = architecture.name, architecture.num_classes, architecture.in_channels
+    return build(name, classes, channels, generator=stream(seed, "weights"))
 
 
 def twin_of(network: nn.Module, architecture: Architecture) -> nn.Module:

@@ -7,11 +7,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from linocut.data import Images
+from linocut.data.augment import Size
 from linocut.errors import InputError
+from linocut.models import Architecture
 from linocut.models.store import rebuild_transform
 from linocut.training.canvas import Canvas, fits_in_memory
 from linocut.training.capture import CapturedStep
@@ -34,9 +37,6 @@ from linocut.training.journal import Journal
 from linocut.training.schedule import learning_rate
 from linocut.training.trainer import Trainer
 from linocut.training.world import World, join_world
-
-if TYPE_CHECKING:
-    from linocut.data.dataset import Images
 
 LOG = logging.getLogger(__name__)
 ROWS_PER_EPOCH = 10
@@ -65,10 +65,10 @@ class Outcome:
 
 def train(
     config: TrainingConfig,
-    images: "Images",
+    images: Images,
     out: Path,
     *,
-    test_images: "Images | None" = None,
+    test_images: Images | None = None,
     device: torch.device | str = "cpu",
     resume: bool = False,
     checkpoint_every: int | None = None,
@@ -81,6 +81,8 @@ def train(
     memory-mapped file; None decides by the memory that is free. With `resume`, a run that stands in the
     folder goes on from its last whole checkpoint, bit for bit on a CPU as if it had never stopped.
     """
+    if checkpoint_every is not None and checkpoint_every < 1:
+        raise InputError(f"checkpoint_every must be at least 1 step, got {checkpoint_every}")
     device = torch.device(device)
     world = join_world(device)
     own = Ownership(num_examples=len(images.labels), shards=config.shards, rank=world.rank, world=world.size)
@@ -91,6 +93,7 @@ def train(
             sweep(out / "checkpoints")
         world.wait()
         wish = stack.enter_context(Interruption())
+        stack.callback(canvas_file(out, world).unlink, missing_ok=True)
         trainer = make_trainer(config, images, own, device, world, out, on_disk)
         run = _Run(config, trainer, own, out, images.sha256, wish, watch)
         run.every = run.per_epoch if checkpoint_every is None else checkpoint_every
@@ -108,7 +111,7 @@ def train(
 
 def make_trainer(
     config: TrainingConfig,
-    images: "Images",
+    images: Images,
     own: Ownership,
     device: torch.device,
     world: World,
@@ -121,16 +124,31 @@ def make_trainer(
     store = config.canvas_store if config.method == "atta" else None
     if on_disk is None:
         on_disk = not fits_in_memory(pixels, config.pad, store, device)
-    file = out / f"canvas-{world.rank}.work" if on_disk else None
+    file = canvas_file(out, world) if on_disk else None
     canvas = Canvas(pixels, pad=config.pad, eps=config.eps, store=store, device=device, file=file)
     transform = None
     if config.transform is not None and config.transform_at == "train":
         # A stored start may lie outside [0,1] by its rounding: training lets the transform clamp it.
         settings = {**config.transform["settings"], "validate": False}
         transform = rebuild_transform(config.transform["class"], settings, source=config.recipe).to(device)
-    classes = len(images.classes)
-    labels = images.labels[mine]
-    return Trainer(config, canvas, labels, num_classes=classes, transform=transform, device=device, world=world)
+    network = Architecture(name=config.architecture, num_classes=len(images.classes), in_channels=pixels.shape[1])
+    check_takes(network, canvas.image)
+    return Trainer(
+        config, canvas, images.labels[mine], network=network, transform=transform, device=device, world=world
+    )
+
+
+def canvas_file(out: Path, world: World) -> Path:
+    """Where the canvases of a process live while it runs, if they do not fit in memory."""
+    return out / f"canvas-{world.rank}.work"
+
+
+def check_takes(network: Architecture, image: Size) -> None:
+    """Raise InputError where a network cannot take images of this size; costs no memory."""
+    try:
+        network.outline().eval()(torch.empty(1, network.in_channels, *image, device="meta"))
+    except RuntimeError as error:
+        raise InputError(f"{network.name} cannot take images of {image[0]}x{image[1]}: {error}") from error
 
 
 @contextlib.contextmanager

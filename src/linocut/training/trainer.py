@@ -31,21 +31,19 @@ class Trainer:
         canvas: Canvas,
         labels: torch.Tensor,
         *,
-        num_classes: int,
+        network: Architecture,
         transform: nn.Module | None,
         device: torch.device,
         world: World | None = None,
     ):
         self.config, self.canvas, self.labels = config, canvas, labels.to(device)
         self.world = world or World()
-        self.architecture = Architecture(
-            name=config.architecture, num_classes=num_classes, in_channels=canvas.pixels.shape[1]
-        )
-        network = fresh_network(config, num_classes, canvas.pixels.shape[1])
+        self.architecture = network
+        fresh = fresh_network(network, config.seed)
         if self.world.size > 1 and device.type == "cuda":
-            network = nn.SyncBatchNorm.convert_sync_batchnorm(network)
+            fresh = nn.SyncBatchNorm.convert_sync_batchnorm(fresh)
         layout = torch.channels_last if config.channels_last else torch.preserve_format
-        self.network = network.to(device, memory_format=layout).train()  # type: ignore[call-overload]
+        self.network: nn.Module = fresh.to(device, memory_format=layout).train()  # type: ignore[call-overload]
         usual = config.batch_size // self.world.size
         self.attacked = Front(config, transform, twin_of(self.network, self.architecture), device, usual)
         updated: nn.Module = self.network
