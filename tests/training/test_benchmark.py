@@ -42,5 +42,5 @@ def test_parts_of_epochs_are_scaled_and_said_so(benchmark, tmp_path, capsys):
         expected = case["step_milliseconds"] / 1e3 * batches + case["plan_seconds"]
         assert case["epoch_seconds"] == pytest.approx(expected)
     written = json.loads(next(tmp_path.glob("training-*.json")).read_text())
-    assert "random bytes" in written["images"]
+    assert "random pictures, no data set" in written["images"]
     assert "16:1:none" in capsys.readouterr().out
