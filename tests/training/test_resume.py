@@ -201,3 +201,20 @@ def test_assignments_change_fields_and_name_what_is_wrong(config):
     for wrong in ("epoch=7", "epochs", "epochs=many", "flip=1"):
         with pytest.raises(InputError):
             config.with_settings([wrong])
+
+
+def test_rows_go_to_tensorboard_where_it_is_installed(tmp_path, images, config, monkeypatch):
+    rows = []
+
+    class Board:
+        def add_scalar(self, name, value, step):
+            rows.append((name, step))
+
+        def close(self):
+            rows.append("closed")
+
+    monkeypatch.setattr("linocut.training.journal._tensorboard", lambda folder, step: Board())
+    train(config, images, tmp_path)
+    assert ("loss", 1) in rows
+    assert ("robust_accuracy", 20) in rows
+    assert rows[-1] == "closed"

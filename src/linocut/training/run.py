@@ -17,7 +17,7 @@ from linocut.errors import InputError
 from linocut.models import Architecture
 from linocut.models.store import rebuild_transform
 from linocut.training.canvas import Canvas, fits_in_memory
-from linocut.training.capture import CapturedStep
+from linocut.training.capture import CapturedStep, can_capture
 from linocut.training.checkpoints import (
     discard_after,
     find_checkpoint,
@@ -197,8 +197,7 @@ class _Run:
 
     def go(self) -> None:
         """Take the steps that are left; stop early when a signal came or the loss is no number."""
-        captured = self.device.type == "cuda" and self.config.compile and self.trainer.world.size == 1
-        captured = captured and self.trainer.canvas.home.type == "cuda"
+        captured = self.config.compile and can_capture(self.trainer)
         take = CapturedStep(self.trainer) if captured else self.trainer.step
         journal = Journal(self.out, self.step) if self.trainer.world.leads else None
         self.gauge, self.tally, self.since = Gauge(self.device), Tally(), time.monotonic()
