@@ -24,7 +24,7 @@ NURSERY = Path(__file__).with_name("nursery.py")
 def scenario(name, folder, *numbers):
     command = [sys.executable, "-W", "ignore", str(NURSERY), name, str(folder), *map(str, numbers)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 

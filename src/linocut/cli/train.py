@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from linocut.training.run import Progress
+    from linocut.training.loop import Progress
 
 
 def train(

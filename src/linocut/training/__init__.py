@@ -1,4 +1,4 @@
-"""Natural training and ATTA, with checkpoints that survive. Start with trainer.py: it is one step of it."""
+"""Natural training and ATTA, with checkpoints that survive. Start with trainer.py, one step; loop.py repeats it."""
 
 from linocut.training.config import TrainingConfig
 from linocut.training.run import Outcome, train

@@ -1,9 +1,7 @@
 """A training run from its folder's lock to its model card; what a step does is in trainer.py."""
 
 import contextlib
-import logging
 import signal
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,41 +15,16 @@ from linocut.errors import InputError
 from linocut.models import Architecture
 from linocut.models.store import rebuild_transform
 from linocut.training.canvas import Canvas, fits_in_memory
-from linocut.training.capture import CapturedStep, can_capture
-from linocut.training.checkpoints import (
-    discard_after,
-    find_checkpoint,
-    refuse_other_run,
-    restore_checkpoint,
-    save_checkpoint,
-    sweep,
-)
+from linocut.training.checkpoints import sweep
 from linocut.training.config import TrainingConfig
 from linocut.training.curves import draw_curves
-from linocut.training.epochs import Batch, EpochPlan, Ownership, steps_per_epoch
+from linocut.training.epochs import Ownership
 from linocut.training.finish import save_result
 from linocut.training.folder import claim, own_folder
-from linocut.training.gauge import Gauge, Tally, is_sound
 from linocut.training.interruption import Interruption
-from linocut.training.journal import Journal
-from linocut.training.schedule import learning_rate
+from linocut.training.loop import Loop, Progress
 from linocut.training.trainer import Trainer
 from linocut.training.world import World, join_world
-
-LOG = logging.getLogger(__name__)
-ROWS_PER_EPOCH = 10
-
-
-@dataclass(frozen=True, kw_only=True)
-class Progress:
-    """Where a run stands: for progress bars."""
-
-    step: int
-    total_steps: int
-    epoch: int
-    loss: float
-    robust_accuracy: float
-    images_per_second: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +68,7 @@ def train(
         wish = stack.enter_context(Interruption())
         stack.callback(canvas_file(out, world).unlink, missing_ok=True)
         trainer = make_trainer(config, images, own, device, world, out, on_disk)
-        run = _Run(config, trainer, own, out, images.sha256, wish, watch)
+        run = Loop(config, trainer, own, out, images.sha256, wish, watch)
         run.every = run.per_epoch if checkpoint_every is None else checkpoint_every
         with _flags(device):
             run.resume()
@@ -155,123 +128,3 @@ def check_takes(network: Architecture, image: Size) -> None:
 def _flags(device: torch.device) -> Any:
     with torch.backends.cudnn.flags(enabled=True, benchmark=device.type == "cuda", deterministic=False):
         yield
-
-
-class _Run:
-    """The loop and its bookkeeping."""
-
-    def __init__(
-        self,
-        config: TrainingConfig,
-        trainer: Trainer,
-        own: Ownership,
-        out: Path,
-        data_hash: str,
-        wish: Interruption,
-        watch: Callable[[Progress], None] | None,
-    ):
-        self.config, self.trainer, self.own, self.out, self.wish = config, trainer, own, out, wish
-        self.data_hash, self.watch = data_hash, watch
-        self.per_epoch = steps_per_epoch(config, own.num_examples)
-        self.total = config.epochs * self.per_epoch
-        self.every = self.per_epoch
-        self.device = trainer.labels.device
-        self.step = 0
-        self.saved: int | None = None
-        self.stopping = False  # what all processes agreed on, unlike the wish of one
-
-    @property
-    def checkpoints(self) -> Path:
-        return self.out / "checkpoints"
-
-    def resume(self) -> None:
-        """Go to the last whole checkpoint, where there is one."""
-        found = find_checkpoint(self.checkpoints, LOG.warning)
-        if found is not None:
-            refuse_other_run(found, self.config, self.data_hash)
-            restore_checkpoint(found, self.trainer, self.own)
-            self.step = self.saved = found.step
-        self.trainer.world.wait()
-        if self.trainer.world.leads:
-            discard_after(self.checkpoints, self.step)
-
-    def go(self) -> None:
-        """Take the steps that are left; stop early when a signal came or the loss is no number."""
-        captured = self.config.compile and can_capture(self.trainer)
-        take = CapturedStep(self.trainer) if captured else self.trainer.step
-        journal = Journal(self.out, self.step) if self.trainer.world.leads else None
-        self.gauge, self.tally, self.since = Gauge(self.device), Tally(), time.monotonic()
-        try:
-            while self.step < self.total and not self.stopping:
-                epoch, within = divmod(self.step, self.per_epoch)
-                self._start_epoch(epoch, within)
-                size = self.trainer.canvas.image
-                plan = EpochPlan(self.config, self.own, epoch, size, self.trainer.canvas.home)
-                for batch in plan.batches(within):
-                    self._one(take, batch)
-                    if self.step % max(1, self.per_epoch // ROWS_PER_EPOCH) == 0 or self.step == self.total:
-                        self._log(journal)
-                    if self.stopping or self._told_alone():
-                        break
-                    if self.step % self.every == 0 and self.step < self.total:
-                        self.save()
-            self.save()
-        finally:
-            if journal is not None:
-                journal.close()
-
-    def _told_alone(self) -> bool:
-        """Whether a signal came since the step; with others, it waits until all agree after the next."""
-        self.stopping = self.trainer.world.size == 1 and self.wish.signal is not None
-        return self.stopping
-
-    def _start_epoch(self, epoch: int, within: int) -> None:
-        due = epoch == 0 or (self.config.reset_every and epoch % self.config.reset_every == 0)
-        if within == 0 and due and self.config.method == "atta":
-            self.trainer.start_segment(self.own, epoch)
-
-    def _one(self, take: Callable[[Batch], torch.Tensor], batch: Batch) -> None:
-        self.trainer.set_turn(self.step, learning_rate(self.config, self.step, self.per_epoch))
-        known = self.gauge.give(take(batch))
-        self.step += 1
-        self._note(known)
-
-    def _note(self, known: list[float] | None) -> None:
-        unsound, stop = self.trainer.world.any(not is_sound(known), self.wish.signal is not None)
-        if unsound:
-            kept = "no checkpoint was saved yet" if self.saved is None else f"step {self.saved} is saved and good"
-            advice = "start anew with a lower learning_rate"
-            raise InputError(f"the loss is no finite number near step {self.step}; {kept}; {advice}")
-        self.stopping = self.stopping or stop
-        if known is not None:
-            self.tally.loss += known[0]
-            self.tally.correct += known[1]
-            self.tally.seen += known[2]
-
-    def save(self) -> None:
-        """Write a checkpoint of this step, unless it stands already or its loss is no number."""
-        self._note(self.gauge.rest())
-        if self.saved != self.step:
-            save_checkpoint(self.checkpoints, self.step, self.trainer, self.own, self.data_hash)
-            self.saved = self.step
-
-    def _log(self, journal: Journal | None) -> None:
-        loss, correct, seen = self.trainer.world.total(self.tally.loss, self.tally.correct, self.tally.seen)
-        if not seen:
-            return
-        now = time.monotonic()
-        progress = Progress(
-            step=self.step,
-            total_steps=self.total,
-            epoch=(self.step - 1) // self.per_epoch,
-            loss=loss / seen,
-            robust_accuracy=correct / seen,
-            images_per_second=seen / max(1e-9, now - self.since),
-        )
-        self.tally, self.since = Tally(), now
-        if journal is not None:
-            rate = learning_rate(self.config, self.step - 1, self.per_epoch)
-            row = {name: value for name, value in vars(progress).items() if name != "total_steps"}
-            journal.write({**row, "learning_rate": rate})
-        if self.watch is not None:
-            self.watch(progress)
