@@ -32,9 +32,7 @@ class Windows:
         return cls(rows=top[:, None] + down, columns=left[:, None] + across)
 
     @classmethod
-    def draw(
-        cls, batch: int, canvas: Size, size: Size, *, flip: bool, generator: torch.Generator
-    ) -> "Windows":
+    def draw(cls, batch: int, canvas: Size, size: Size, *, flip: bool, generator: torch.Generator) -> "Windows":
         """Windows on the generator's device, at offsets drawn evenly from all that fit.
 
         With `flip`, each is mirrored with probability 1/2.
