@@ -91,8 +91,10 @@ def blur_strip(x, first, end, sizes, taps, shifts, limits, y, level):
             for i in range(n):
                 chosen[i] = (both[i] + rounding) >> shift if choice[i] == k else chosen[i]
     for r in range(rows):
-        y[first + r] = chosen[r * step : r * step + W]
-        level[first + r] = choice[r * step : r * step + W]
+        y_r, level_r, at = y[first + r], level[first + r], r * step
+        for i in range(W):
+            y_r[i] = chosen[at + i]
+            level_r[i] = choice[at + i]
 
 
 @compiled

@@ -17,7 +17,8 @@ def paint_chunk(y, first, end, colors, unit, pixels, best, winner, out):
             y_c, pixels_c = y[c, start : start + count], pixels[c]
             for i in range(count):
                 pixels_c[i] = y_c[i]
-        best[:] = NOT_SEARCHED
+        for i in range(BLOCK):
+            best[i] = NOT_SEARCHED
         search(pixels, 0, colors, 0, colors.shape[1], best, winner)
         for c in range(C):
             colors_c, out_c = unit[c], out[c, start : start + count]

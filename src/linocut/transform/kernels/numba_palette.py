@@ -105,13 +105,14 @@ def start_clusters(flat, side, pixels, owner, centers, population, total):
     for i in range(1, n + 1):
         if i == n or keys[i] >> 12 != keys[first] >> 12:
             population[K] = i - first
-            owner[first:i] = K
+            for j in range(first, i):
+                owner[j] = K
             for c in range(3):
-                run, sum_ = pixels[c, first:i], np.float32(0)  # exact: below 2^24
-                for value in run:
-                    sum_ += value
+                channel, sum_ = pixels[c], np.float32(0)  # exact: below 2^24
+                for j in range(first, i):
+                    sum_ += channel[j]
                 total[K, c] = np.int32(sum_)
-                centers[K, c] = np.int32(run[0]) // side * side + side // 2 if c < C else 0
+                centers[K, c] = np.int32(channel[first]) // side * side + side // 2 if c < C else 0
             K, first = K + 1, i
     owner[n:] = K - 1
     return K
@@ -140,7 +141,8 @@ def survey(pixels, side, norm, lowest, highest, on_face):
 @compiled
 def search_slabs(pixels, start, table, slabs, slab_low, slab_high, low, high, best, winner):
     """Search, for one block, the slabs that reach into low..high, in index order."""
-    best[:] = NOT_SEARCHED
+    for i in range(BLOCK):
+        best[i] = NOT_SEARCHED
     first = 0
     for s in range(len(slab_low)):
         if slab_low[s] > high or slab_high[s] < low:
