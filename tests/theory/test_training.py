@@ -52,6 +52,11 @@ def test_impossible_plans_are_refused(change):
         small_plan(**change)
 
 
+def test_fewer_images_than_a_batch_are_refused(drawn_digits):
+    with pytest.raises(InputError, match="lower batch"):
+        trained(small_plan(), drawn_digits(63, 0))
+
+
 @pytest.mark.parametrize("codebook", ["adaptive", (0, 255)])
 def test_drawn_windows_are_windows_of_the_span(codebook, drawn_digits):
     images, _ = drawn_digits(400, 3)

@@ -114,6 +114,8 @@ def train(
     report: Callable[[int, float, float], None] = lambda epoch, loss, seconds: None,
 ) -> nn.Sequential:
     """The network, trained in place. `images` is uint8 (N, 1, H, W) on the network's device, `labels` int64."""
+    if len(images) < plan.batch:
+        raise InputError(f"a batch of {plan.batch} needs at least as many images, got {len(images)}: lower batch?")
     dice = torch.Generator(device=images.device).manual_seed(plan.seed)
     rate = torch.tensor(plan.lr, device=images.device)
     optimiser = torch.optim.Adam(network.parameters(), lr=rate, fused=True)
@@ -146,5 +148,5 @@ def train(
         tape.fill(shown, plan.schedule(epoch, tape.steps), plan.edge_windows, dice)
         for _ in range(tape.steps):
             take_step()
-        report(epoch, float(tape.total) / max(tape.steps, 1), time.perf_counter() - started)
+        report(epoch, float(tape.total) / tape.steps, time.perf_counter() - started)
     return network.eval()
