@@ -1,5 +1,6 @@
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from linocut.theory.network import build
 from linocut.theory.tape import Repeated, Tape
@@ -49,6 +50,35 @@ def test_the_share_of_extreme_windows_is_kept(edges, share):
     extreme = ((window == 0) | (window == 1)).float().mean().item()
     assert extreme == pytest.approx(share, abs=0.06)
     assert abs(window.mean().item() - 0.5) < 0.05
+
+
+class NothingForPython(TorchDispatchMode):
+    """Refuses operations that hand a value or a shape to Python, or bring one from there: none can be recorded."""
+
+    FORBIDDEN = ("_local_scalar_dense", "nonzero", "masked_select", "unique", "is_nonzero", "equal", "lift_fresh")
+    seen = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name = func.__name__.split(".")[0]
+        assert name not in self.FORBIDDEN, f"a step must not use {name}"
+        NothingForPython.seen += 1
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("codebook", ["adaptive", (0, 255)])
+def test_a_step_decides_nothing_in_python(codebook, drawn_digits, monkeypatch):
+    def watched(repeated):
+        with NothingForPython():
+            repeated.step()
+
+    monkeypatch.setattr(Repeated, "__call__", watched)
+    monkeypatch.setattr(NothingForPython, "seen", 0)
+    network = build(((4, 2),), 12, torch.Generator().manual_seed(0), side=8, classes=4)
+    plan = IntervalTraining(eps=60, codebook=codebook, epochs=1, batch=64, attacked=1.0)
+    train(network, *drawn_digits(128, 0), plan)
+    assert NothingForPython.seen > 200
+    with NothingForPython(), pytest.raises(AssertionError, match="_local_scalar_dense"):
+        torch.zeros(1).item()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="recording needs a GPU")

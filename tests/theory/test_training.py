@@ -22,7 +22,7 @@ def trained(plan, data):
 def test_interval_training_proves_more_than_natural_training(proven_network, drawn_digits):
     codebook, network = proven_network
     natural = trained(small_plan(codebook=codebook, natural_weight=1.0, epochs=5), drawn_digits(1200, 0))
-    images, labels = drawn_digits(150, 1)
+    images, labels = drawn_digits(100, 1)
     ours, theirs = (judge(n, images, labels, 60, codebook, most_boxes=100) for n in (network, natural))
     assert ours.proven_by_intervals > theirs.proven_by_intervals + 10
     for judged in (ours, theirs):
