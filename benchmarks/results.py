@@ -32,19 +32,22 @@ def commit() -> str:
     return (name.stdout.strip() or "unknown") + ("+" if dirty.stdout.strip() else "")
 
 
-def write_result(name: str, measured: dict, folder: Path = FOLDER) -> Path:
-    """Write `measured` beside the facts that make it comparable; returns the file."""
-    now = datetime.now(UTC)
-    record = {
-        "date": now.isoformat(timespec="seconds"),
+def facts() -> dict:
+    """What makes a measurement made now comparable: date, commit, hardware and versions."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "cpu": cpu_name(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "python": platform.python_version(),
         "torch": torch.__version__,
-        **measured,
     }
+
+
+def write_result(name: str, measured: dict, folder: Path = FOLDER) -> Path:
+    """Write `measured` beside the facts that make it comparable; returns the file."""
+    record = {**facts(), **measured}
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}-{now:%Y-%m-%d}.json"
+    path = folder / f"{name}-{record['date'][:10]}.json"
     path.write_text(json.dumps(record, indent=1) + "\n")
     return path

@@ -50,8 +50,8 @@ def margins(last: nn.Linear, center: Tensor, radius: Tensor, labels: Tensor) -> 
 
     The last layer is merged with the difference, so nothing is lost by bounding both logits apart.
     """
-    difference = last.weight[labels][:, None] - last.weight[None]
-    offset = last.bias[labels][:, None] - last.bias
+    difference = last.weight.index_select(0, labels)[:, None] - last.weight[None]
+    offset = last.bias.index_select(0, labels)[:, None] - last.bias
     at_center = (difference @ center[:, :, None]).squeeze(2)
     return at_center - (difference.abs() @ radius[:, :, None]).squeeze(2) + offset
 

@@ -39,7 +39,7 @@ class Span(NamedTuple):
     first_min: Tensor
     first_max: Tensor
     last_max: Tensor
-    width: int
+    width: int | Tensor
 
     def last(self, first: Tensor) -> Tensor:
         """The last level of the window that begins at `first`."""
@@ -63,8 +63,13 @@ def parts_of_a_level(eps: float | Fraction) -> int:
 
 def span(lowest: Tensor, highest: Tensor, eps: float | Fraction, codebook: Codebook) -> Span:
     """What an adversary of radius eps can choose for images with these lowest and highest levels."""
+    return span_in_parts(lowest, highest, parts_of_a_level(eps), codebook)
+
+
+def span_in_parts(lowest: Tensor, highest: Tensor, parts: int | Tensor, codebook: Codebook) -> Span:
+    """The same for a radius in 1024ths of a level, which may be a whole number on the images' device."""
     unit = 2 * PARTS  # a midpoint of two multiples of 1/PARTS
-    radius = 2 * parts_of_a_level(eps)
+    radius = 2 * parts
     width = -(-2 * radius // unit)
     lowest, highest = lowest.long(), highest.long()
     if codebook == "adaptive":

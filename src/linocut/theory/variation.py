@@ -1,7 +1,8 @@
-"""Images with random contrast and brightness: the same digits, every image in a range of levels of its own."""
+"""The same digits in other colours or a little to the side: random contrast and brightness, random shifts."""
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from linocut.theory.definitions import WHITE
 
@@ -18,3 +19,15 @@ def vary_contrast(images: Tensor, w: int, generator: torch.Generator) -> Tensor:
     c1, c2 = torch.minimum(one, other), torch.maximum(one, other) + w - 1
     c1, c2 = (c.to(images.device).view(-1, *[1] * (images.dim() - 1)) for c in (c1, c2))
     return (c1 + (2 * (c2 - c1) * images.long() + WHITE) // (2 * WHITE)).to(torch.uint8)
+
+
+def shifted(images: Tensor, most: int, generator: torch.Generator) -> Tensor:
+    """Every (1, H, W) image moved by its own random -most..most pixels each way; black comes in from outside."""
+    n, channels, height, width = images.shape
+    padded = F.pad(images, (most, most, most, most))
+    moves = torch.randint(2 * most + 1, (2, n, 1), generator=generator, device=generator.device).to(images.device)
+    rows, columns = (
+        move + torch.arange(side, device=images.device) for move, side in zip(moves, (height, width), strict=True)
+    )
+    tall = padded.gather(2, rows[:, None, :, None].expand(-1, channels, -1, padded.shape[3]))
+    return tall.gather(3, columns[:, None, None, :].expand(-1, channels, height, -1))
