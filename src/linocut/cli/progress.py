@@ -24,7 +24,7 @@ class Progress:
         if entry.name != self.entry:
             self.entry, self.started = entry.name, self.ended  # it began when the one before ended
         self.ended = now
-        if not self.shown or (not self.live and done < due):
+        if not self.shown or due == 0 or (not self.live and done < due):
             return
         fresh, took = done - before, now - self.started
         rate = fresh / took if took > 0 and fresh else 0.0

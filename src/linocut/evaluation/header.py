@@ -69,6 +69,8 @@ def _difference(field: str, before: object, now: object) -> str:
         for inner in sorted(set(before) | set(now)):
             if before.get(inner) != now.get(inner):
                 return _difference(f"{field}.{inner}", before.get(inner), now.get(inner))
+    if isinstance(before, dict) or isinstance(now, dict):
+        return f"{field}, which is not asked for now" if now is None else f"no {field}, which is asked for now"
     return f"{field} = {before!r}, not {now!r}"
 
 

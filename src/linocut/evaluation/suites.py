@@ -21,7 +21,7 @@ Worst = Callable[[Ball, Model | None], list[Entry]]
 SUITES: dict[
     str, tuple[int | None, Worst]
 ] = {  # how many examples the probes look at, and the worst-case list
-    "fast": (50, arsenal.fast),
+    "fast": (20, arsenal.fast),
     "paper": (200, arsenal.paper),
     "strong": (500, arsenal.strong),
     "full": (1000, arsenal.full),

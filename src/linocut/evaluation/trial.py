@@ -2,12 +2,14 @@
 
 import time
 from pathlib import Path
+from typing import cast
 
 import torch
 
-from linocut.attacks.attack import Result
+from linocut.attacks.attack import Attack, Result
 from linocut.attacks.dice import Dice, example_seed
 from linocut.attacks.hooks import NotApplicable
+from linocut.attacks.threat import ThreatModel
 from linocut.errors import InputError
 from linocut.evaluation import figures, shards
 from linocut.evaluation.case import Case, predict, unit
@@ -79,11 +81,12 @@ class Trial:
     def _attack(
         self, entry: Entry, batch: Batch, examples: list[int], natural, labels, lost: Lost
     ) -> list[dict]:
+        attack, threat = cast(Attack, entry.attack), cast(ThreatModel, entry.threat)
         rows = [self._basics(entry, e, label) for e, label in zip(examples, labels.tolist(), strict=True)]
         dice = Dice(torch.tensor([row["seed"] for row in rows], dtype=torch.int64, device=natural.device))
         starts = self._starts(batch, examples, lost).to(natural.device) if entry.starts else None
         try:
-            result = entry.attack.run(self.case.searcher, natural, labels, entry.threat, dice, starts)  # type: ignore[union-attr]
+            result = attack.run(self.case.searcher, natural, labels, threat, dice, starts)
         except NotApplicable:
             return [row | {"applicable": False} for row in rows]
         self._require_inside(entry, result, natural)

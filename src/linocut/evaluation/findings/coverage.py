@@ -39,7 +39,7 @@ def noise(record: Record, norm: str) -> Finding:
 
 def transfer(record: Record, norm: str) -> Finding:
     """Examples that fall only to another model's adversarial images; more than 0.5 % fail."""
-    names = [name for name in record.counting(norm, kind="transfer") if record.ran(name)]
+    names = _tried(record, norm, "transfer")
     if not names:
         return Finding(
             code="transfer",
@@ -116,9 +116,15 @@ def silent(record: Record, norm: str) -> Finding:
     )
 
 
+def _tried(record: Record, norm: str, kind: str) -> list[str]:
+    """The entries of a kind that ran, or had nobody left to run on."""
+    names = record.counting(norm, kind=kind)
+    return [name for name in names if record.ran(name) or not record.of[name]]
+
+
 def _missed_by_gradients(record: Record, norm: str, kind: str) -> tuple[set[int], int]:
-    """The examples that attacks of this kind break and gradients do not, and over how many that was looked at."""
-    names = [name for name in record.counting(norm, kind=kind) if record.ran(name)]
+    """The examples that attacks of this kind break and gradients do not, and among how many."""
+    names = _tried(record, norm, kind)
     gradient = record.broken_by(record.counting(norm, kind="gradient") + record.counting(norm, kind="rival"))
     gradient |= record.wrong()
     tried: set[int] = set()
