@@ -10,7 +10,7 @@ from linocut.evaluation.run import evaluate
 from linocut.evaluation.sample import Sample
 
 sys.path.insert(0, str(Path(__file__).parent))
-from evaluation_cases import RADII, SMALL_PLAN, case_of  # noqa: E402
+from evaluation_cases import RADII, SMALL_PLAN, case_of
 
 
 @pytest.fixture

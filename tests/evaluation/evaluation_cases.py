@@ -20,6 +20,9 @@ class Linear(nn.Module):
         self.register_buffer("weight", weight)
         self.scale = scale
 
+    def extra_repr(self) -> str:
+        return f"scale={self.scale}"
+
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         score = ((images - 0.5) * self.weight).flatten(1).sum(dim=1) * self.scale
         return torch.stack([-score, score], dim=1)
@@ -31,9 +34,7 @@ def pictures(count: int = 60, side: int = 6, seed: int = 0) -> Images:
     pixels = torch.randint(96, 160, (count, 1, side, side), generator=dice, dtype=torch.uint8)
     labels = Linear(direction(side))(pixels.float() / 255).argmax(dim=1)
     digest = hashlib.sha256(pixels.numpy().tobytes() + labels.numpy().tobytes()).hexdigest()
-    return Images(
-        pixels=pixels, labels=labels, classes=("a", "b"), name="pictures", split="test", sha256=digest
-    )
+    return Images(pixels=pixels, labels=labels, classes=("a", "b"), name="pictures", split="test", sha256=digest)
 
 
 def direction(side: int = 6) -> torch.Tensor:
@@ -54,9 +55,7 @@ CLEAN = Entry(name="clean", attack=None, column="clean")
 
 
 def line(attack, threat: ThreatModel, column: str = "worst", kind: str = "gradient", **more) -> Entry:
-    return Entry(
-        name=f"{threat.norm}/{attack.name}", attack=attack, threat=threat, column=column, kind=kind, **more
-    )
+    return Entry(name=f"{threat.norm}/{attack.name}", attack=attack, threat=threat, column=column, kind=kind, **more)
 
 
 LINF = ThreatModel("linf", 0.012)

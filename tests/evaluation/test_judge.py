@@ -54,7 +54,7 @@ class Fake:
         )
 
 
-@pytest.fixture()
+@pytest.fixture
 def model():
     return Linear(direction())
 

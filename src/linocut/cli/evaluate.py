@@ -15,9 +15,7 @@ def evaluate(
         str, typer.Option(help="fast, paper, strong, full; names of attacks with commas; or module:function")
     ] = "strong",
     norm: Annotated[str, typer.Option(help="linf, l2 or both")] = "both",
-    n: Annotated[
-        int | None, typer.Option(help="so many examples, a fixed random choice; all if left out")
-    ] = None,
+    n: Annotated[int | None, typer.Option(help="so many examples, a fixed random choice; all if left out")] = None,
     eps: Annotated[
         float | None, typer.Option(help="the radius (L-inf with both norms); the data set's own if left out")
     ] = None,
@@ -28,9 +26,7 @@ def evaluate(
     twin: Annotated[str | None, typer.Option(help="the undefended model, whose images are tried too")] = None,
     root: Annotated[Path | None, typer.Option(help="the folder of data sets; else LINOCUT_DATA")] = None,
     split: Annotated[str, typer.Option(help="test or train")] = "test",
-    image_size: Annotated[
-        int | None, typer.Option(help="the side to resize to, where files do not fix it")
-    ] = None,
+    image_size: Annotated[int | None, typer.Option(help="the side to resize to, where files do not fix it")] = None,
     batch_size: Annotated[int | None, typer.Option(help="100 on a CPU, 500 on a GPU")] = None,
     seed: Annotated[int, typer.Option(help="chooses the examples and all randomness")] = 0,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 ...")] = None,

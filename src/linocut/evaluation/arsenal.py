@@ -27,9 +27,7 @@ _MIDDLE = {"linf": (1.0, 2.0), "l2": (1.0, 3.0)}
 
 def entry(threat: ThreatModel, attack: Attack, **rest) -> Entry:
     """An attack as a line of the worst case, unless told otherwise."""
-    return Entry(
-        name=f"{threat.norm}/{attack.name}", attack=attack, threat=threat, **({"column": "worst"} | rest)
-    )
+    return Entry(name=f"{threat.norm}/{attack.name}", attack=attack, threat=threat, **({"column": "worst"} | rest))
 
 
 def kind_of(attack: Attack) -> str:
@@ -82,11 +80,7 @@ def fast(ball: Ball, twin: Model | None) -> list[Entry]:
         PGD(name="pgd-margin", num_steps=10, path_ratio=5, loss="margin", any_iterate=True),
         PGD(name="pgd-ce", num_steps=20, path_ratio=5, any_iterate=True),
         APGD(name="apgd-dlr", num_steps=20, loss="dlr"),
-        *(
-            []
-            if twin is None
-            else [TransferPGD(name="transfer", num_steps=10, source=twin, any_iterate=True)]
-        ),
+        *([] if twin is None else [TransferPGD(name="transfer", num_steps=10, source=twin, any_iterate=True)]),
         RandomNoise(draws=10),
         Square(name="square", num_queries=50),
     ]
@@ -102,9 +96,7 @@ def paper(ball: Ball, twin: Model | None) -> list[Entry]:
 def strong(ball: Ball, twin: Model | None) -> list[Entry]:
     """What *worst case* means: about 3,000 gradients and 5,000 queries for an example that nothing breaks."""
     norm = ball.threat.norm
-    attacks: list[Attack] = [
-        _climb("pgd-margin", factor, loss="margin") for factor in reversed(_MIDDLE[norm])
-    ]
+    attacks: list[Attack] = [_climb("pgd-margin", factor, loss="margin") for factor in reversed(_MIDDLE[norm])]
     attacks += [_climb("pgd-ce", factor) for factor in reversed(_STEPS[norm])]
     attacks += [
         APGD(name="apgd-ce"),
@@ -138,11 +130,7 @@ def full(ball: Ball, twin: Model | None) -> list[Entry]:
             any_iterate=True,
         ),
         PGD(name="pgd-ce-1000", num_steps=1000, path_ratio=25, random_start=True, any_iterate=True),
-        *(
-            APGD(name=f"apgd-{short}-restart-{i}", loss=loss)
-            for i in (1, 2)
-            for short, loss in _LOSSES.items()
-        ),
+        *(APGD(name=f"apgd-{short}-restart-{i}", loss=loss) for i in (1, 2) for short, loss in _LOSSES.items()),
         NoiseAveragedPGD(name="pgd-noise-averaged-32", copies=32, loss="margin", any_iterate=True),
     ]
     more = [entry(ball.threat, attack, kind=kind_of(attack)) for attack in longer]

@@ -22,16 +22,12 @@ class Published:
     l2_step: float
 
 
-_SMALL = Published(
-    values=3 * 32 * 32, num_steps=40, linf_eps=0.031, linf_step=0.007, l2_eps=1.74, l2_step=0.05
-)
+_SMALL = Published(values=3 * 32 * 32, num_steps=40, linf_eps=0.031, linf_step=0.007, l2_eps=1.74, l2_step=0.05)
 _MNIST = Published(values=28 * 28, num_steps=100, linf_eps=0.3, linf_step=0.01, l2_eps=8.4, l2_step=0.1)
 PUBLISHED = {
     "mnist": _MNIST,
     "digits": _MNIST,  # not in the paper; of the same shape
-    "fashion-mnist": Published(
-        values=28 * 28, num_steps=100, linf_eps=0.1, linf_step=0.01, l2_eps=2.8, l2_step=0.5
-    ),
+    "fashion-mnist": Published(values=28 * 28, num_steps=100, linf_eps=0.1, linf_step=0.01, l2_eps=2.8, l2_step=0.5),
     "cifar-10": _SMALL,
     "gtsrb": _SMALL,
     "resisc45": Published(

@@ -48,17 +48,13 @@ def predict(model: Model, images: torch.Tensor) -> torch.Tensor:
     """The predicted class of each image, (B,); -1 where a logit is not finite."""
     logits = model(images)
     if logits.ndim != 2 or len(logits) != len(images):
-        raise InputError(
-            f"a model must return logits (B, classes), got {tuple(logits.shape)} for {len(images)} images"
-        )
+        raise InputError(f"a model must return logits (B, classes), got {tuple(logits.shape)} for {len(images)} images")
     return torch.where(logits.isfinite().all(dim=1), logits.argmax(dim=1), -1)
 
 
 def model_hash(model: object) -> str:
     """The SHA-256 of a model's weights, buffers and printed structure."""
-    digest = hashlib.sha256(
-        repr(model).encode() if isinstance(model, nn.Module) else type(model).__name__.encode()
-    )
+    digest = hashlib.sha256(repr(model).encode() if isinstance(model, nn.Module) else type(model).__name__.encode())
     if isinstance(model, nn.Module):
         for name, tensor in sorted(model.state_dict().items()):
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())

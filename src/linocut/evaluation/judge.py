@@ -16,9 +16,7 @@ Watch = Callable[[Entry, int, int, int], None]  # entry, examples done, examples
 class Judge:
     """Runs a plan over a sample and fills a ledger. What is there already is not done again."""
 
-    def __init__(
-        self, case: Case, plan: Sequence[Entry], sample: Sample, ledger: Ledger, radii: dict[str, float]
-    ):
+    def __init__(self, case: Case, plan: Sequence[Entry], sample: Sample, ledger: Ledger, radii: dict[str, float]):
         self.plan, self.sample, self.ledger, self.radii = plan, sample, ledger, radii
         self.trial = Trial(case, sample, ledger.folder, radii)
         self.lost: Lost = defaultdict(dict)

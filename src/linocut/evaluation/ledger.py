@@ -44,9 +44,7 @@ class Ledger:
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as reason:
-            raise InputError(
-                f"{self._path} cannot be written ({reason}): make room and run again to go on"
-            ) from reason
+            raise InputError(f"{self._path} cannot be written ({reason}): make room and run again to go on") from reason
         self.rows.update((row.key, row) for row in rows)
 
     def close(self) -> None:

@@ -82,9 +82,7 @@ class Record:
 
     def counting(self, norm: str, **wanted: Any) -> list[str]:
         """The entries whose successes count in a norm: any that stayed inside its ball."""
-        return [
-            name for name in self.names(norm=norm, **wanted) if self.entries[name]["eps"] <= self.norms[norm]
-        ]
+        return [name for name in self.names(norm=norm, **wanted) if self.entries[name]["eps"] <= self.norms[norm]]
 
     def broken_by(self, names: Iterable[str]) -> set[int]:
         """The examples that at least one of these entries broke."""
@@ -97,6 +95,4 @@ class Record:
 
     def published(self, norm: str) -> dict[str, Share]:
         """The accuracy under each as-published attack, by entry."""
-        return {
-            name: self.after(name) for name in self.names(norm=norm, column="published") if self.ran(name)
-        }
+        return {name: self.after(name) for name in self.names(norm=norm, column="published") if self.ran(name)}

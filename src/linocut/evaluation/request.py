@@ -92,9 +92,7 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
     }
     entries = plan(request.suite, radii, twin=twin, seen=case.seen is not None)
     eps = {norm: ball.threat.eps for norm, ball in radii.items()}
-    return evaluate(
-        case, entries, sample, request.out, radii=eps, settings=settings, watch=watch, workers=workers
-    )
+    return evaluate(case, entries, sample, request.out, radii=eps, settings=settings, watch=watch, workers=workers)
 
 
 def device_of(name: str | None, workers: Workers = ALONE) -> torch.device:
@@ -113,9 +111,7 @@ def open_model(
     """
     made = imported(place)() if ":" in place and not Path(place).exists() else load_model(place)
     if not callable(made):
-        raise InputError(
-            f"{place} returned {type(made).__name__}: wanted something that maps images to logits"
-        )
+        raise InputError(f"{place} returned {type(made).__name__}: wanted something that maps images to logits")
     if isinstance(made, nn.Module):
         made = made.to(device).eval()
     if preprocess is None:

@@ -73,6 +73,9 @@ class Preprocessed(nn.Module):
                 )
         self.surrogate = surrogate
 
+    def extra_repr(self) -> str:
+        return f"surrogate={self.surrogate}"
+
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         if self.surrogate == "own":
             return self.model(self.transform(images))

@@ -18,9 +18,7 @@ from linocut.evaluation.measures import InputGradient, Repeats, Seen
 from linocut.evaluation.stranger import imported
 
 Worst = Callable[[Ball, Model | None], list[Entry]]
-SUITES: dict[
-    str, tuple[int | None, Worst]
-] = {  # how many examples the probes look at, and the worst-case list
+SUITES: dict[str, tuple[int | None, Worst]] = {  # how many examples the probes look at, and the worst-case list
     "fast": (20, arsenal.fast),
     "paper": (200, arsenal.paper),
     "strong": (500, arsenal.strong),
@@ -35,7 +33,7 @@ def plan(suite: str, balls: dict[str, Ball], *, twin: Model | None = None, seen:
     ones run in the worst case, in this order, after the published attack and the probes.
     """
     limit, worst = SUITES.get(suite) or (SUITES["strong"][0], _own(suite))
-    entries = _measures(limit, seen=seen)
+    entries = measures(limit, seen=seen)
     for norm in sorted(balls, reverse=True):  # linf, then l2
         ball = balls[norm]
         as_published = arsenal.published(ball)
@@ -52,7 +50,7 @@ def plan(suite: str, balls: dict[str, Ball], *, twin: Model | None = None, seen:
     return entries
 
 
-def _measures(limit: int | None, *, seen: bool) -> list[Entry]:
+def measures(limit: int | None, *, seen: bool) -> list[Entry]:
     """The clean predictions and what is measured with no attack."""
     entries = [
         Entry(name="clean", attack=None, column="clean"),
@@ -68,9 +66,7 @@ def _own(suite: str) -> Worst:
         attacks = imported(suite)()
         if not isinstance(attacks, Sequence) or not all(_is_attack(attack) for attack in attacks):
             raise InputError(f"{suite} must return a list of attacks, each with a name and a run method")
-        return lambda ball, _: [
-            arsenal.entry(ball.threat, attack, kind=arsenal.kind_of(attack)) for attack in attacks
-        ]
+        return lambda ball, _: [arsenal.entry(ball.threat, attack, kind=arsenal.kind_of(attack)) for attack in attacks]
     wanted = [name.strip() for name in suite.split(",")]
 
     def chosen(ball: Ball, twin: Model | None) -> list[Entry]:

@@ -17,9 +17,7 @@ from linocut.evaluation.entry import Entry
 from linocut.evaluation.rows import Row
 from linocut.evaluation.sample import Batch, Sample
 
-Lost = dict[
-    str, dict[int, str | None]
-]  # norm -> example -> the entry that broke it, None if it was never right
+Lost = dict[str, dict[int, str | None]]  # norm -> example -> the entry that broke it, None if it was never right
 
 
 def counts(entry: Entry, radii: dict[str, float]) -> bool:
@@ -78,9 +76,7 @@ class Trial:
             for example, label, value in zip(examples, labels.tolist(), values, strict=True)
         ]
 
-    def _attack(
-        self, entry: Entry, batch: Batch, examples: list[int], natural, labels, lost: Lost
-    ) -> list[dict]:
+    def _attack(self, entry: Entry, batch: Batch, examples: list[int], natural, labels, lost: Lost) -> list[dict]:
         attack, threat = cast(Attack, entry.attack), cast(ThreatModel, entry.threat)
         rows = [self._basics(entry, e, label) for e, label in zip(examples, labels.tolist(), strict=True)]
         dice = Dice(torch.tensor([row["seed"] for row in rows], dtype=torch.int64, device=natural.device))
@@ -108,9 +104,7 @@ class Trial:
                 "an attack must project what it returns"
             )
 
-    def _columns(
-        self, entry: Entry, result: Result, natural, labels, candidates: torch.Tensor
-    ) -> dict[str, list]:
+    def _columns(self, entry: Entry, result: Result, natural, labels, candidates: torch.Tensor) -> dict[str, list]:
         """What an attack's rows say. The model decides what is broken, whatever the attack says.
 
         It looks twice, the second time at the broken ones alone, which is the batch that is kept and replayed:
@@ -145,9 +139,7 @@ class Trial:
         assert entry.threat is not None
         before = lost[entry.threat.norm]
         claimed = [
-            i
-            for i in candidates
-            if rows[i]["broken"] and (entry.column != "probe" or rows[i]["example"] not in before)
+            i for i in candidates if rows[i]["broken"] and (entry.column != "probe" or rows[i]["example"] not in before)
         ]
         if not claimed:
             return

@@ -10,9 +10,7 @@ def zero_gradient(record: Record) -> Finding:
     """Examples whose input gradient is zero or not finite; more than 0.1 % fail."""
     rows = record.of.get(GRADIENT, {}).values()
     if not rows:
-        return Finding(
-            code="zero-gradient", status=NOT_APPLICABLE, sentence="No input gradient was measured."
-        )
+        return Finding(code="zero-gradient", status=NOT_APPLICABLE, sentence="No input gradient was measured.")
     zero = sum(row.measure == 0 for row in rows)
     not_finite = sum(row.measure is None for row in rows)
     share = 100 * (zero + not_finite) / len(rows)

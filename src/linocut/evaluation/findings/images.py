@@ -22,9 +22,7 @@ def quantised(record: Record, norm: str) -> Finding:
         status=FAIL if rise > 1 else WARN if rise > 0 else OK,
         sentence=f"Rounded to whole levels the adversarial images leave {rounded.percent:.2f} %, unrounded "
         f"{exact.percent:.2f} % (n = {exact.n}).",
-        advice="Part of the attack lives below one grey level and dies in a PNG: report both."
-        if rise > 0
-        else "",
+        advice="Part of the attack lives below one grey level and dies in a PNG: report both." if rise > 0 else "",
         numbers={"exact": exact.as_json(), "rounded": rounded.as_json(), "rise_points": rise},
     )
 

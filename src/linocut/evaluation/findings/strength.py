@@ -43,9 +43,7 @@ def unbounded(record: Record, norm: str) -> Finding:
 
 def monotone(record: Record, norm: str) -> Finding:
     """Whether accuracy never rises when the ball grows."""
-    names = [
-        name for name in record.names(norm=norm) if name.startswith(f"{norm}/radius-") and record.ran(name)
-    ]
+    names = [name for name in record.names(norm=norm) if name.startswith(f"{norm}/radius-") and record.ran(name)]
     names.sort(key=lambda name: record.entries[name]["eps"])
     if len(names) < 2:
         return _missing("monotone", norm, "attacks at several radii")
@@ -54,10 +52,7 @@ def monotone(record: Record, norm: str) -> Finding:
     for share in shares[1:]:
         rise = max(rise, points(share, lowest))
         lowest = min(lowest, share, key=lambda s: s.percent)
-    curve = {
-        f"{record.entries[name]['eps']:.6g}": share.as_json()
-        for name, share in zip(names, shares, strict=True)
-    }
+    curve = {f"{record.entries[name]['eps']:.6g}": share.as_json() for name, share in zip(names, shares, strict=True)}
     return Finding(
         code="monotone",
         norm=norm,
