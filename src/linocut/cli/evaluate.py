@@ -15,7 +15,10 @@ def evaluate(
         str, typer.Option(help="fast, paper, strong, full; names of attacks with commas; or module:function")
     ] = "strong",
     norm: Annotated[str, typer.Option(help="linf, l2 or both")] = "both",
-    n: Annotated[int | None, typer.Option(help="so many examples, a fixed random choice; all if left out")] = None,
+    # -n too, because torchrun takes --n for a beginning of its own --nproc-per-node.
+    n: Annotated[
+        int | None, typer.Option("--n", "-n", help="so many examples, a fixed random choice; all if left out")
+    ] = None,
     eps: Annotated[
         float | None, typer.Option(help="the radius (L-inf with both norms); the data set's own if left out")
     ] = None,
@@ -38,7 +41,7 @@ def evaluate(
 ) -> None:
     """Judge a model: clean accuracy, as published, worst case, and fourteen findings. Exit 1 only with --strict.
 
-    Several processes share the work: torchrun --nproc-per-node 2 -m linocut evaluate ...
+    Several processes share the work: torchrun --nproc-per-node 2 -m linocut evaluate ... (there, write -n for --n).
     """
     from linocut.cli.progress import Progress
     from linocut.cli.tables import print_record

@@ -81,7 +81,7 @@ class Preprocessed(nn.Module):
             return self.model(self.transform(images))
         if self.surrogate == "identity":
             return self.model(_Straight.apply(images, self.transform))
-        return self.model(self.transform(images).detach())
+        return self.model(self.transform(images.detach()))
 
     def with_surrogate(self, name: str) -> "Preprocessed":
         """The same behind another backward rule; "bpda" and "soft" mean nothing here."""
