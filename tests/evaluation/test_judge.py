@@ -120,7 +120,7 @@ def test_another_setting_is_refused(judged, model):
 @pytest.mark.parametrize("count_workers", [2, 3])
 def test_workers_one_after_the_other_make_the_same_ledger_as_one(judged, model, tmp_path, count_workers):
     from linocut.evaluation.judge import Judge
-    from linocut.evaluation.ledger import merge, opened
+    from linocut.evaluation.ledger import Ledger, merge
     from linocut.evaluation.sample import Sample
 
     whole = judged(model)
@@ -129,9 +129,8 @@ def test_workers_one_after_the_other_make_the_same_ledger_as_one(judged, model, 
     (other / "rows.jsonl").unlink()  # the header stays, the rows are made anew by several workers
     sample = Sample(size=60, n=60, batch_size=16)
     for rank in reversed(range(count_workers)):
-        with opened(other, rank) as ledger:
-            judge = Judge(case_of(model), SMALL_PLAN, sample, ledger, RADII)
-            judge.run(sample.batches(rank, count_workers), lambda *_: None)
+        judge = Judge(case_of(model), SMALL_PLAN, sample, Ledger(other, rank), RADII)
+        judge.run(sample.batches(rank, count_workers), lambda *_: None)
     merge(other)
     assert timeless(Record.read(other)) == timeless(whole)
 

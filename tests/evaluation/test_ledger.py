@@ -62,8 +62,7 @@ def test_a_line_of_another_version_is_refused():
 
 
 def write_rows(folder, rows, rank=0):
-    with ledgers.opened(folder, rank) as ledger:
-        ledger.append(rows)
+    ledgers.Ledger(folder, rank).append(rows)
 
 
 def test_a_torn_last_line_is_dropped_with_a_warning_and_the_next_row_stands(tmp_path):
@@ -76,7 +75,6 @@ def test_a_torn_last_line_is_dropped_with_a_warning_and_the_next_row_stands(tmp_
             ledger = ledgers.Ledger(tmp_path)
         assert list(ledger.rows) == [("clean", 0)]
         ledger.append([row(2)])
-        ledger.close()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert [r.example for r in ledgers.read_rows(tmp_path)] == [0, 2]
@@ -135,6 +133,19 @@ def test_a_changed_setting_is_refused_by_its_name(tmp_path):
     changed["entries"]["linf/pgd"]["config"] = "e"
     with pytest.raises(InputError, match=r"linf/pgd\.config"):
         headers.settle(tmp_path, changed)
+
+
+def test_a_full_disk_is_named_and_what_was_written_stays(tmp_path, monkeypatch):
+    ledger = ledgers.Ledger(tmp_path)
+    ledger.append([row(0)])
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match=r"No space left.*run again"):
+        ledger.append([row(1)])
+    assert list(ledger.rows) == [("clean", 0)]
 
 
 def test_a_folder_without_a_ledger_says_so(tmp_path):

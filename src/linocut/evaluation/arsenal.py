@@ -33,7 +33,7 @@ def entry(threat: ThreatModel, attack: Attack, **rest) -> Entry:
 def kind_of(attack: Attack) -> str:
     """How findings sort an attack; one that is not known counts as one that uses gradients."""
     first = attack.first if isinstance(attack, Continued) else attack
-    if isinstance(first, TransferPGD):
+    if isinstance(first, TransferPGD) and first.source is not None:  # without a source it is the model's own network
         return "transfer"
     return {Square: "query", RandomNoise: "noise", Reuse: "reuse"}.get(type(attack), "gradient")  # type: ignore[call-overload]
 
@@ -102,6 +102,7 @@ def strong(ball: Ball, twin: Model | None) -> list[Entry]:
         APGD(name="apgd-ce"),
         APGD(name="apgd-dlr", loss="dlr"),
         NoiseAveragedPGD(any_iterate=True),
+        TransferPGD(name="pgd-undefended", num_steps=100, any_iterate=True),
         FrozenPalettePGD(num_steps=100, any_iterate=True),
         SurrogatePGD(name="pgd-identity", surrogate="identity", num_steps=100, any_iterate=True),
         SurrogatePGD(name="pgd-soft", surrogate="soft", num_steps=100, any_iterate=True),

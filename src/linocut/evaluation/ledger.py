@@ -11,10 +11,8 @@ cut in two is simply done again.
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TextIO
 
 from linocut.errors import InputError
 from linocut.evaluation import header as headers
@@ -30,37 +28,20 @@ class Ledger:
     def __init__(self, folder: Path, rank: int = 0):
         self.folder = folder
         self.rows: dict[tuple[str, int], Row] = {row.key: row for row in read_rows(folder)}
-        self._path = folder / PARTS / f"rank-{rank}.jsonl"
-        self._file: TextIO | None = None
+        self._part = folder / PARTS / f"rank-{rank}.jsonl"
+        self._part.parent.mkdir(exist_ok=True)
+        _cut_torn_line(self._part)
 
     def append(self, rows: Sequence[Row]) -> None:
         """Adds the rows; when this returns they are on the disk."""
-        if self._file is None:
-            self._path.parent.mkdir(exist_ok=True)
-            _cut_torn_line(self._path)
-            self._file = open(self._path, "a")
         try:
-            self._file.write("".join(map(to_line, rows)))
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            with open(self._part, "a") as file:
+                file.write("".join(map(to_line, rows)))
+                file.flush()
+                os.fsync(file.fileno())
         except OSError as reason:
-            raise InputError(f"{self._path} cannot be written ({reason}): make room and run again to go on") from reason
+            raise InputError(f"{self._part} cannot be written ({reason}): make room and run again to go on") from reason
         self.rows.update((row.key, row) for row in rows)
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-
-@contextmanager
-def opened(folder: Path, rank: int = 0) -> Iterator[Ledger]:
-    """The ledger of a folder, its file closed on leaving."""
-    ledger = Ledger(folder, rank)
-    try:
-        yield ledger
-    finally:
-        ledger.close()
 
 
 def read_rows(folder: Path) -> list[Row]:
@@ -108,7 +89,7 @@ def _read_file(path: Path) -> list[Row]:
             rows.append(from_line(line.decode()))
         except ValueError as reason:
             raise InputError(
-                f"{path}, line {number}, is damaged ({reason}): restore the file, or remove the line to do that row again"
+                f"{path}, line {number}, is damaged ({reason}): restore the file, or remove that line to redo its row"
             ) from None
     return rows
 

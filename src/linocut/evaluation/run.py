@@ -54,9 +54,9 @@ def evaluate(
 
         workers.first_does(settle)
         stack.enter_context(at_rest(case.model, case.raw, case.searcher, case.twin))
-        with ledgers.opened(folder, workers.rank) as ledger:
-            workers.wait()  # every worker has read the parts before the first one grows
-            Judge(case, plan, sample, ledger, radii).run(sample.batches(workers.rank, workers.count), watch)
+        ledger = ledgers.Ledger(folder, workers.rank)
+        workers.wait()  # every worker has read the parts before the first one grows
+        Judge(case, plan, sample, ledger, radii).run(sample.batches(workers.rank, workers.count), watch)
         workers.wait()
         if workers.rank == 0:
             ledgers.merge(folder)

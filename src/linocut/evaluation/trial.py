@@ -100,8 +100,7 @@ class Trial:
             gone = float(entry.threat.distance(result.images, natural).max())
             raise InputError(
                 f"{entry.name} returned images outside its ball: distance up to {gone:.6g}, eps {entry.threat.eps:.6g}, "
-                f"values {float(result.images.min()):.4g} to {float(result.images.max()):.4g}; "
-                "an attack must project what it returns"
+                f"values up to {float(result.images.abs().max()):.4g}; an attack must project what it returns"
             )
 
     def _columns(self, entry: Entry, result: Result, natural, labels, candidates: torch.Tensor) -> dict[str, list]:
@@ -138,18 +137,16 @@ class Trial:
             return
         assert entry.threat is not None
         before = lost[entry.threat.norm]
-        claimed = [
+        claimed = {
             i for i in candidates if rows[i]["broken"] and (entry.column != "probe" or rows[i]["example"] not in before)
-        ]
+        }
         if not claimed:
             return
-        images = {i: result.images[i].detach().cpu() for i in candidates}
-        for i in claimed:
-            rows[i]["image"] = shards.digest(images[i])
-        shard = {
-            "example": torch.tensor([rows[i]["example"] for i in candidates]),
-            "image": torch.stack(list(images.values())),
-        }
+        images = result.images[torch.tensor(candidates, device=result.images.device)].detach().cpu()
+        for i, image in zip(candidates, images, strict=True):
+            if i in claimed:
+                rows[i]["image"] = shards.digest(image)
+        shard = {"example": torch.tensor([rows[i]["example"] for i in candidates]), "image": images}
         shards.write(shards.path_of(self.folder, "images", entry.name, batch.number), shard)
 
     def _keep_figures(self, entry: Entry, batch: Batch, examples: list[int], images, trace) -> None:

@@ -43,7 +43,7 @@ def replay(folder: Path, place: str | None = None, device_name: str | None = Non
 
 
 def verify(folder: Path, model: Model, device: torch.device) -> Verification:
-    """Every row that says "broken" inside a judged ball: its image is there, unaltered, inside the ball, misclassified."""
+    """Whether the image of every row that says "broken" is there, unaltered, inside the ball and misclassified."""
     record, outcome = Record.read(folder), Verification()
     with at_rest(model):
         natural, batch_of = _natural(folder, record, model, device, outcome)

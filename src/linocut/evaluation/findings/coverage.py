@@ -46,7 +46,7 @@ def transfer(record: Record, norm: str) -> Finding:
             norm=norm,
             status=WARN,
             sentence="Transfer was skipped: no twin was named.",
-            advice="Name the undefended twin (--twin): its adversarial images often pass a defence that masks gradients.",
+            advice="Name the undefended twin (--twin): its images often pass a defence that masks gradients.",
         )
     others = [name for name in record.counting(norm) if record.entries[name]["kind"] != "transfer"]
     only = record.broken_by(names) - record.broken_by(others) - record.wrong()
