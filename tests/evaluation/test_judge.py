@@ -181,6 +181,14 @@ def test_an_attack_that_leaves_its_ball_is_refused_by_name(judged, model):
         judged(model, [CLEAN, line(Fake(push=0.1), LINF)], radii={"linf": LINF.eps})
 
 
+def test_a_large_radius_does_not_trip_over_float32(judged, model):
+    images = pictures(side=28)
+    wide = ThreatModel("l2", 8.4)
+    plan = [CLEAN, line(PGD(name="pgd", num_steps=20, path_ratio=20), wide, "published")]
+    record = judged(Linear(direction(28)), plan, images=images, radii={"l2": 8.4})
+    assert record.worst("l2").count == 0
+
+
 def test_logits_that_are_not_finite_count_as_wrong(judged):
     def broken(images):
         logits = Linear(direction())(images)

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+import torch
+
 from linocut.attacks.threat import ThreatModel
 from linocut.errors import InputError
 
@@ -78,3 +80,11 @@ def balls(data: str, values: int, norms: tuple[Norm, ...], eps: float | None = N
         ),
     }
     return {norm: found[norm] for norm in norms}
+
+
+def holds(threat: ThreatModel, images: torch.Tensor, natural: torch.Tensor) -> torch.Tensor:
+    """Which images lie in the ball and the box, bool (B,), up to a millionth of the radius (at least of 1).
+
+    In float64, and with a slack that grows with the radius: at 8.4, one step of float32 is already 1e-6.
+    """
+    return threat.contains(images.double(), natural.double(), slack=1e-6 * max(1.0, threat.eps))

@@ -36,7 +36,8 @@ class Judge:
                     self.ledger.append(rows)
                 self.remember(entry, rows)
                 done += len(rows)
-                watch(entry, done, total, before)
+                if examples:
+                    watch(entry, done, total, before)
 
     def due(self, entry: Entry, batch: Batch) -> list[int]:
         """The examples of the batch that this entry must see."""

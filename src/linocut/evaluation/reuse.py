@@ -10,6 +10,7 @@ from linocut.attacks.dice import Dice
 from linocut.attacks.gradients import look
 from linocut.attacks.hooks import Model
 from linocut.attacks.threat import ThreatModel
+from linocut.evaluation.balls import holds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +31,7 @@ class Reuse:
         """The starts and what the model says of them."""
         assert starts is not None
         # A start inside is tried as it is: projecting could move its last bits, and a discretiser amplifies them.
-        inside = threat.contains(starts, images)[:, None, None, None]
+        inside = holds(threat, starts, images)[:, None, None, None]
         points = torch.where(inside, starts, threat.project(starts, images))
         loss, prediction = look(model, points, labels, losses.margin)
         broken, ones = prediction != labels, torch.ones_like(labels, dtype=torch.int32)

@@ -12,6 +12,7 @@ from linocut.attacks.hooks import NotApplicable
 from linocut.attacks.threat import ThreatModel
 from linocut.errors import InputError
 from linocut.evaluation import figures, shards
+from linocut.evaluation.balls import holds
 from linocut.evaluation.case import Case, predict, unit
 from linocut.evaluation.entry import Entry
 from linocut.evaluation.rows import Row
@@ -96,10 +97,10 @@ class Trial:
 
     def _require_inside(self, entry: Entry, result: Result, natural: torch.Tensor) -> None:
         assert entry.threat is not None
-        if not bool(entry.threat.contains(result.images, natural).all()):
-            gone = float(entry.threat.distance(result.images, natural).max())
+        if not bool(holds(entry.threat, result.images, natural).all()):
+            gone = float(entry.threat.distance(result.images.double(), natural.double()).max())
             raise InputError(
-                f"{entry.name} returned images outside its ball: distance up to {gone:.6g}, eps {entry.threat.eps:.6g}, "
+                f"{entry.name} returned images outside its ball: distance up to {gone:.8g}, eps {entry.threat.eps:.8g}, "
                 f"values up to {float(result.images.abs().max()):.4g}; an attack must project what it returns"
             )
 

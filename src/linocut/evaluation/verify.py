@@ -11,6 +11,7 @@ from linocut.attacks.threat import ThreatModel
 from linocut.errors import InputError
 from linocut.evaluation import header as headers
 from linocut.evaluation import shards
+from linocut.evaluation.balls import holds
 from linocut.evaluation.case import Model, at_rest, model_hash, predict, unit
 from linocut.evaluation.record import Record
 from linocut.evaluation.request import device_of, open_model
@@ -97,7 +98,7 @@ def _check(folder, name, batch, rows, natural, threat, model, device, outcome: V
             image, start = shard["image"][at], natural[row.example]
             if shards.digest(image) != row.image:
                 reason = "its image is not the one the row was made with"
-            elif not bool(threat.contains(image[None], unit(start)[None])):
+            elif not bool(holds(threat, image[None], unit(start)[None])):
                 reason = f"its image lies outside the ball of {threat.eps:.6g}"
             elif guesses[at] == row.label:
                 reason = "the model classifies its image rightly"
