@@ -48,7 +48,7 @@ def no_attacks():
 
 number = 3
 '''
-QUICK = ["--data", "digits", "--norm", "linf", "--eps", "0.05", "-n", "40", "--batch-size", "10", "--device", "cpu"]
+QUICK = ["--data", "digits", "--norm", "linf", "--eps", "0.05", "-n", "20", "--batch-size", "10", "--device", "cpu"]
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_evaluate_prints_the_table_and_verify_confirms_it(linocut, tmp_path):
     checked = linocut("verify", "ledger", "--json")
     assert checked.exit_code == 0
     outcome = json.loads(checked.output)
-    assert outcome["confirmed"] == outcome["claims"] > 40
+    assert outcome["confirmed"] == outcome["claims"] > 20
     foreign = linocut("verify", "ledger", "--model", "strangers:other")
     assert foreign.exit_code == 2
     assert "not the model of this ledger" in foreign.output
@@ -87,7 +87,7 @@ def test_json_strict_twin_and_preprocessing(linocut):
     assert {"clean", "norms", "findings", "settings"} <= set(told)
     worst = told["norms"]["linf"]["worst"]
     assert worst["low"] <= worst["percent"] <= worst["high"]
-    assert worst["n"] == 40
+    assert worst["n"] == 20
     assert len({finding["code"] for finding in told["findings"]}) == 14
     again = linocut(*command, "--out", "ledger")
     assert json.loads(again.output) == told

@@ -177,7 +177,7 @@ def test_the_model_decides_not_the_attack(judged, model):
 
 
 def test_an_attack_that_leaves_its_ball_is_refused_by_name(judged, model):
-    with pytest.raises(InputError, match=r"linf/fake returned images outside its ball: distance up to 0\.1"):
+    with pytest.raises(InputError, match=r"linf/fake returned images outside its ball: distance 0\.1"):
         judged(model, [CLEAN, line(Fake(push=0.1), LINF)], radii={"linf": LINF.eps})
 
 

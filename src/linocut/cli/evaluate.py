@@ -44,39 +44,32 @@ def evaluate(
     Several processes share the work: torchrun --nproc-per-node 2 -m linocut evaluate ... (there, write -n for --n).
     """
     from linocut.cli.progress import Progress
-    from linocut.cli.tables import print_record
-    from linocut.errors import InputError
+    from linocut.cli.tables_evaluation import print_record
     from linocut.evaluation import summary
     from linocut.evaluation.findings import find
     from linocut.evaluation.request import Request, carry_out
     from linocut.evaluation.workers import joined
 
-    if precision not in ("float32", "bfloat16"):
-        raise typer.BadParameter(f"precision must be float32 or bfloat16, got {precision!r}")
-    try:
-        request = Request(
-            model=model,
-            data=data,
-            out=out,
-            suite=suite,
-            norm=norm,  # type: ignore[arg-type]
-            n=n,
-            eps=eps,
-            preprocess=preprocess,
-            twin=twin,
-            root=root,
-            split=split,
-            image_size=image_size,
-            batch_size=batch_size,
-            seed=seed,
-            device=device,
-            precision=precision,  # type: ignore[arg-type]
-        )
-        with joined() as workers, Progress(shown=workers.rank == 0 and not as_json) as progress:
-            record = carry_out(request, progress.watch, workers)
-    except InputError as reason:
-        typer.echo(f"linocut evaluate: {reason}", err=True)
-        raise typer.Exit(2) from None
+    request = Request(
+        model=model,
+        data=data,
+        out=out,
+        suite=suite,
+        norm=norm,  # type: ignore[arg-type]
+        n=n,
+        eps=eps,
+        preprocess=preprocess,
+        twin=twin,
+        root=root,
+        split=split,
+        image_size=image_size,
+        batch_size=batch_size,
+        seed=seed,
+        device=device,
+        precision=precision,  # type: ignore[arg-type]
+    )
+    with joined() as workers, Progress(shown=workers.rank == 0 and not as_json) as progress:
+        record = carry_out(request, progress.watch, workers)
     findings = find(record)
     if workers.rank == 0:
         if as_json:

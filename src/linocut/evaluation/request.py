@@ -46,12 +46,15 @@ class Request:
     device: str | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
 
+    def __post_init__(self) -> None:
+        if self.norm not in ("linf", "l2", "both"):
+            raise InputError(f"norm must be linf, l2 or both, got {self.norm!r}")
+        if self.precision not in ("float32", "bfloat16"):
+            raise InputError(f"precision must be float32 or bfloat16, got {self.precision!r}")
+
     @property
     def norms(self) -> tuple[Norm, ...]:
-        both: dict[str, tuple[Norm, ...]] = {"linf": ("linf",), "l2": ("l2",), "both": ("linf", "l2")}
-        if self.norm not in both:
-            raise InputError(f"norm must be linf, l2 or both, got {self.norm!r}")
-        return both[self.norm]
+        return ("linf", "l2") if self.norm == "both" else (self.norm,)
 
 
 def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Record:

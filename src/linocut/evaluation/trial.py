@@ -100,7 +100,7 @@ class Trial:
         if not bool(holds(entry.threat, result.images, natural).all()):
             gone = float(entry.threat.distance(result.images.double(), natural.double()).max())
             raise InputError(
-                f"{entry.name} returned images outside its ball: distance up to {gone:.8g}, eps {entry.threat.eps:.8g}, "
+                f"{entry.name} returned images outside its ball: distance {gone:.8g}, eps {entry.threat.eps:.8g}, "
                 f"values up to {float(result.images.abs().max()):.4g}; an attack must project what it returns"
             )
 
