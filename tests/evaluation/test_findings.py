@@ -21,7 +21,9 @@ from linocut.attacks.threat import ThreatModel
 from linocut.evaluation import arsenal, suites
 from linocut.evaluation.balls import Ball
 from linocut.evaluation.findings import CHECKS, find
+from linocut.evaluation.findings.finding import status_of_gap
 from linocut.evaluation.measures import pixel_digests
+from linocut.evaluation.record import Share
 from linocut.evaluation.run import evaluate
 from linocut.evaluation.sample import Sample
 from linocut.evaluation.stranger import Preprocessed
@@ -204,6 +206,13 @@ def test_leak(found, sound):
     assert finding.status == "fail"
     assert finding.numbers["examples"] == [3, 8]
     assert found(sound)["leak", None].status == "not applicable"
+
+
+def test_a_single_example_only_warns():
+    assert status_of_gap(Share(11, 20), Share(10, 20)) == "warn"
+    assert status_of_gap(Share(12, 20), Share(10, 20)) == "fail"
+    assert status_of_gap(Share(1002, 2000), Share(1000, 2000)) == "ok"
+    assert status_of_gap(Share(10, 20), Share(11, 20)) == "ok"
 
 
 def closed_form(norm: str) -> int:

@@ -88,10 +88,11 @@ class Record:
         """The examples that at least one of these entries broke."""
         return {row.example for name in names for row in self.of[name].values() if row.broken}
 
-    def worst(self, norm: str) -> Share:
+    def worst(self, norm: str, among: Iterable[int] | None = None) -> Share:
         """The accuracy per example over everything: right at first, and broken by nothing inside the ball."""
+        examples = set(self.of["clean"]) if among is None else set(self.of["clean"]) & set(among)
         lost = self.wrong() | self.broken_by(self.counting(norm))
-        return Share(len(self.of["clean"]) - len(lost), len(self.of["clean"]))
+        return Share(len(examples - lost), len(examples))
 
     def published(self, norm: str) -> dict[str, Share]:
         """The accuracy under each as-published attack, by entry."""

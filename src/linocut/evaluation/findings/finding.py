@@ -26,3 +26,13 @@ class Finding:
 def points(weak: Share, strong: Share) -> float:
     """By how many percentage points `weak` lies above `strong`."""
     return weak.percent - strong.percent
+
+
+def status_of_gap(weak: Share, strong: Share) -> str:
+    """FAIL when `weak` lies more than half a point above `strong`; only WARN when that is a single example.
+
+    With few examples one of them is several points, and one may go either way.
+    """
+    if points(weak, strong) <= 0.5:
+        return OK
+    return FAIL if weak.count - strong.count >= 2 else WARN

@@ -1,6 +1,6 @@
 """Does the gradient say anything: zero-gradient, randomness, surrogate."""
 
-from linocut.evaluation.findings.finding import FAIL, NOT_APPLICABLE, OK, WARN, Finding, points
+from linocut.evaluation.findings.finding import FAIL, NOT_APPLICABLE, OK, WARN, Finding, points, status_of_gap
 from linocut.evaluation.record import Record
 
 GRADIENT, REPEAT = "measure/gradient", "measure/repeat"
@@ -47,33 +47,30 @@ def randomness(record: Record) -> Finding:
 
 def surrogate(record: Record, norm: str) -> Finding:
     """Whether the surrogate gradient attacks better than the true one and than that without the transform."""
-    base = _first_ran(record, f"{norm}/pgd-published")
+    base = f"{norm}/pgd-published"
     rivals = [name for name in record.names(norm=norm, kind="rival") if record.ran(name)]
-    if base is None or not rivals:
+    if not (record.ran(base) and rivals):
         return Finding(
             code="surrogate",
             norm=norm,
             status=NOT_APPLICABLE,
             sentence="The model offers no other gradient of itself to compare with (no transform with hooks).",
         )
-    numbers, worst = {}, 0.0
+    numbers, worst, statuses = {}, 0.0, {OK}
     for name in rivals:
-        own, rival = record.after(base, record.of[name]), record.after(name)
+        own, rival = record.after(base, record.of[name]), record.after(name, record.of[base])
         numbers[name.removeprefix(f"{norm}/")] = {"surrogate": own.as_json(), "rival": rival.as_json()}
         worst = max(worst, points(own, rival))
-    weaker = worst > 0.5
+        statuses.add(status_of_gap(own, rival))
+    status = FAIL if FAIL in statuses else WARN if WARN in statuses else OK
     return Finding(
         code="surrogate",
         norm=norm,
-        status=FAIL if weaker else OK,
-        sentence=f"PGD through the surrogate leaves at most {worst:.2f} points more than through the model's true "
-        "gradient or that of the network without its transform."
-        if weaker
-        else "PGD through the surrogate is at least as strong as through the true gradient and without the transform.",
-        advice="The surrogate misleads the attack: use another one." if weaker else "",
+        status=status,
+        sentence="PGD through the surrogate is as strong as through the true gradient and as without the transform."
+        if status == OK
+        else f"PGD through the surrogate leaves {worst:.2f} points more than through the model's true gradient or than "
+        f"through the network without its transform (n = {len(record.of[rivals[0]])}).",
+        advice="" if status == OK else "The surrogate misleads the attack: use another one.",
         numbers=numbers | {"weaker_points": worst},
     )
-
-
-def _first_ran(record: Record, name: str) -> str | None:
-    return name if record.ran(name) else None

@@ -1,6 +1,6 @@
 """Is the iterative attack as strong as it can be: one-step, unbounded, monotone, converged."""
 
-from linocut.evaluation.findings.finding import FAIL, NOT_APPLICABLE, OK, WARN, Finding, points
+from linocut.evaluation.findings.finding import FAIL, NOT_APPLICABLE, OK, WARN, Finding, points, status_of_gap
 from linocut.evaluation.record import Record
 
 
@@ -10,14 +10,14 @@ def one_step(record: Record, norm: str) -> Finding:
     if not (record.ran(iterative) and record.ran(single)):
         return _missing("one-step", norm, "an iterative and a one-step attack")
     many, one = record.after(iterative, record.of[single]), record.after(single, record.of[iterative])
-    gap = points(many, one)
+    gap, status = points(many, one), status_of_gap(many, one)
     return Finding(
         code="one-step",
         norm=norm,
-        status=FAIL if gap > 0.5 else OK,
+        status=status,
         sentence=f"One step leaves {one}; the published iterative attack {many}.",
         advice="An attack that one step beats is stuck: look for masked gradients, take larger steps."
-        if gap > 0.5
+        if status != OK
         else "",
         numbers={"one_step": one.as_json(), "iterative": many.as_json(), "weaker_points": gap},
     )
@@ -48,15 +48,18 @@ def monotone(record: Record, norm: str) -> Finding:
     if len(names) < 2:
         return _missing("monotone", norm, "attacks at several radii")
     shares = [record.after(name) for name in names]
-    lowest, rise = shares[0], 0.0
+    lowest, peak, trough = shares[0], shares[0], shares[0]  # the largest rise goes from the trough to the peak
     for share in shares[1:]:
-        rise = max(rise, points(share, lowest))
+        if points(share, lowest) > points(peak, trough):
+            peak, trough = share, lowest
         lowest = min(lowest, share, key=lambda s: s.percent)
+    rise, status = points(peak, trough), status_of_gap(peak, trough)
+    status = WARN if status == OK and rise > 0 else status
     curve = {f"{record.entries[name]['eps']:.6g}": share.as_json() for name, share in zip(names, shares, strict=True)}
     return Finding(
         code="monotone",
         norm=norm,
-        status=FAIL if rise > 0.5 else WARN if rise > 0 else OK,
+        status=status,
         sentence=f"Over {len(names)} radii accuracy goes "
         + " ".join(f"{share.percent:.1f}" for share in shares)
         + f" %; the largest rise is {rise:.2f} points (n = {shares[0].n}).",
@@ -75,8 +78,8 @@ def converged(record: Record, norm: str) -> Finding:
     entry = record.entries[name]
     ratio = entry["path"] / entry["eps"]
     before, after = record.after(name, record.of[doubled]), record.after(doubled, record.of[name])
-    fall = points(before, after)
-    status = FAIL if fall > 0.5 else WARN if ratio < 2 else OK
+    fall, status = points(before, after), status_of_gap(before, after)
+    status = WARN if status == OK and ratio < 2 else status
     return Finding(
         code="converged",
         norm=norm,
