@@ -23,7 +23,7 @@ class Row:
     applicable: bool = True
     clean: int
     prediction: int
-    quantised: int | None = None  # the prediction after rounding to uint8; only for broken rows
+    quantised: int | None = None  # the prediction in whole grey levels; only for broken rows
     broken: bool = False
     silent: bool = False
     loss_start: float | None = None

@@ -15,6 +15,7 @@ from linocut.evaluation import figures, shards
 from linocut.evaluation.balls import holds
 from linocut.evaluation.case import Case, predict, unit
 from linocut.evaluation.entry import Entry
+from linocut.evaluation.rounding import predict_rounded
 from linocut.evaluation.rows import Row
 from linocut.evaluation.sample import Batch, Sample
 
@@ -115,7 +116,9 @@ class Trial:
         if len(candidates):
             found = result.images[candidates]
             prediction[candidates] = predict(self.case.model, found)
-            quantised[candidates] = predict(self.case.model, found.mul(255).round().div(255))
+            quantised[candidates] = predict_rounded(
+                self.case.model, found, natural[candidates], labels[candidates], entry.threat
+            )
         broken = prediction != labels
         return {
             "prediction": prediction.tolist(),

@@ -7,7 +7,7 @@ SEEN = "measure/seen"
 
 
 def quantised(record: Record, norm: str) -> Finding:
-    """The worst case again with every adversarial image rounded to uint8; a rise above 1 point fails."""
+    """The worst case again with every kept image in whole grey levels (see rounding.py); a rise above 1 point fails."""
     clean = record.of["clean"]
     rows = [row for name in record.counting(norm) for row in record.of[name].values() if row.broken]
     broken = {row.example for row in rows}
