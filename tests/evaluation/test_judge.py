@@ -176,6 +176,16 @@ def test_the_model_decides_not_the_attack(judged, model):
     assert all(row.silent for row in record.of["linf/fake"].values())
 
 
+def test_a_searcher_that_errs_hides_nothing(judged, model):
+    """It calls everything broken at once; the attack is then run on the model itself."""
+    hasty = case_of(model, searcher=Linear(-direction()))
+    honest = judged(model)
+    record = judged(hasty, folder="hasty")
+    for norm in RADII:
+        assert record.worst(norm).count == honest.worst(norm).count
+    assert not any(row.silent for row in record.rows)
+
+
 def test_an_attack_that_leaves_its_ball_is_refused_by_name(judged, model):
     with pytest.raises(InputError, match=r"linf/fake returned images outside its ball: distance 0\.1"):
         judged(model, [CLEAN, line(Fake(push=0.1), LINF)], radii={"linf": LINF.eps})

@@ -84,7 +84,7 @@ class Trial:
         dice = Dice(torch.tensor([row["seed"] for row in rows], dtype=torch.int64, device=natural.device))
         starts = self._starts(batch, examples, lost).to(natural.device) if entry.starts else None
         try:
-            result = attack.run(self.case.searcher, natural, labels, threat, dice, starts)
+            result = self._search(attack, natural, labels, threat, dice, starts)
         except NotApplicable:
             return [row | {"applicable": False} for row in rows]
         self._require_inside(entry, result, natural)
@@ -95,6 +95,27 @@ class Trial:
         self._keep(entry, batch, rows, result, candidates.tolist(), lost)
         self._keep_figures(entry, batch, examples, result.images, result.trace)
         return rows
+
+    def _search(self, attack: Attack, natural, labels, threat: ThreatModel, dice: Dice, starts) -> Result:
+        """What the attack finds on the searcher, and again on the model where that does not believe the find.
+
+        A quicker copy may see an example as broken at its first step and so never really attack it.
+        """
+        result = attack.run(self.case.searcher, natural, labels, threat, dice, starts)
+        if self.case.searcher is self.case.model or not bool(result.broken.any()):
+            return result
+        doubtful = result.broken & (predict(self.case.model, result.images) == labels)
+        rows = doubtful.nonzero().squeeze(1)
+        if len(rows) == 0:
+            return result
+        some = None if starts is None else starts[rows]
+        again = attack.run(self.case.model, natural[rows], labels[rows], threat, dice.select(rows), some)
+        return Result(
+            *(
+                None if old is None or new is None else old.index_copy(0, rows, new)
+                for old, new in zip(result, again, strict=True)
+            )  # type: ignore[arg-type]
+        )
 
     def _require_inside(self, entry: Entry, result: Result, natural: torch.Tensor) -> None:
         assert entry.threat is not None
