@@ -7,10 +7,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
-
-pytest.importorskip("sklearn", reason="digits come with scikit-learn")
 
 import linocut as package
 from linocut.cli import app
@@ -24,12 +23,23 @@ from linocut.attacks.pgd import PGD
 
 def linear():
     torch.manual_seed(0)
-    net = nn.Sequential(nn.AvgPool2d(4), nn.Flatten(), nn.Linear(49, 10))
+    net = nn.Sequential(nn.AvgPool2d(2), nn.Flatten(), nn.Linear(16, 10))
     return net
 
 def other():
     torch.manual_seed(1)
-    return nn.Sequential(nn.AvgPool2d(4), nn.Flatten(), nn.Linear(49, 10))
+    return nn.Sequential(nn.AvgPool2d(2), nn.Flatten(), nn.Linear(16, 10))
+
+class Noisy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.model = linear()
+
+    def forward(self, images):
+        return self.model(images + 0.1 * torch.randn_like(images))
+
+def noisy():
+    return Noisy()
 
 def few_levels(images):
     return (images * 3).round() / 3
@@ -48,13 +58,18 @@ def no_attacks():
 
 number = 3
 '''
-QUICK = ["--data", "digits", "--norm", "linf", "--eps", "0.05", "-n", "20", "--batch-size", "10", "--device", "cpu"]
+QUICK = ["--data", "npz", "--root", "pictures.npz", "--norm", "linf", "--eps", "0.05"]
+QUICK += ["-n", "20", "--batch-size", "10", "--device", "cpu"]
 
 
 @pytest.fixture
 def linocut(tmp_path, monkeypatch):
     """linocut(...): the result of a command in a folder that holds a stranger's module."""
     (tmp_path / "strangers.py").write_text(STRANGERS)
+    dice = np.random.default_rng(0)
+    parts = {"x_train": (50, 8, 8), "y_train": 50, "x_test": (30, 8, 8), "y_test": 30}
+    arrays = {name: dice.integers(0, 256 if name[0] == "x" else 10, shape) for name, shape in parts.items()}
+    np.savez(tmp_path / "pictures.npz", **{name: array.astype(np.uint8) for name, array in arrays.items()})
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.delitem(sys.modules, "strangers", raising=False)
@@ -133,6 +148,16 @@ def test_verify_without_a_ledger(linocut):
     done = linocut("verify", "nothing")
     assert done.exit_code == 2
     assert "holds no ledger" in done.output
+
+
+@pytest.mark.full
+def test_a_randomised_model_is_judged_by_its_expectation(linocut, tmp_path):
+    command = ["evaluate", "strangers:noisy", *QUICK, "--suite", "random-noise", "--strict", "--json", "-n", "4"]
+    done = linocut(*command, "--out", "ledger")
+    assert done.exit_code == 1
+    assert "randomness" in json.loads(done.output)["failed"]
+    assert json.loads((tmp_path / "ledger" / "header.json").read_text())["settings"]["draws"] == 20
+    assert linocut("verify", "ledger").exit_code == 0
 
 
 def test_bfloat16_searches_and_float32_judges(linocut):
