@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from linocut import __version__
-from linocut.cli import data, demo, doctor, models, theory, train, transform
+from linocut.cli import data, demo, doctor, evaluate, models, theory, train, transform, verify
 from linocut.errors import InputError
 
 
@@ -29,6 +29,8 @@ app.add_typer(data.app, name="data")
 app.command("theory")(theory.theory)
 app.add_typer(models.app, name="models")
 app.command("train")(train.train)
+app.command("evaluate")(evaluate.evaluate)
+app.command("verify")(verify.verify)
 
 
 def _print_version(wanted: bool) -> None:

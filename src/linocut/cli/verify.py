@@ -1,0 +1,29 @@
+"""`linocut verify`: replays the kept adversarial images of a ledger."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def verify(
+    ledger: Annotated[Path, typer.Argument(help="the folder that `linocut evaluate` wrote")],
+    model: Annotated[
+        str | None, typer.Option(help="the model, where it is no longer at the place in the ledger")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 ...")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Confirm every claim of a ledger with the model alone; exit 1 if one fails."""
+    from linocut.evaluation.verify import replay
+
+    outcome = replay(ledger, model, device)
+    if as_json:
+        typer.echo(json.dumps(outcome.as_json()))
+    else:
+        for failure in outcome.failures:
+            typer.echo(failure)
+        typer.echo(f"{outcome.confirmed} of {outcome.claims} claims confirmed in {ledger}")
+    if outcome.failures:
+        raise typer.Exit(1)

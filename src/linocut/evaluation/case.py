@@ -1,0 +1,79 @@
+"""What is judged: a model, its images, and what is known about it."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from linocut.data.dataset import Images
+from linocut.errors import InputError
+
+Model = Callable[[torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A model on trial.
+
+    model: the judge of every claim, deterministic (a randomised defence comes as its Expectation).
+    searcher: what the attacks see; the model itself, or a quicker copy whose finds the model then checks.
+    raw: the model as it was given, to be asked whether it repeats itself.
+    twin: another model whose adversarial images are tried. seen: digests of training images.
+    """
+
+    model: Model
+    images: Images
+    device: torch.device
+    searcher: Model
+    raw: Model
+    twin: Model | None = None
+    seen: frozenset[bytes] | None = None
+
+    def pixels(self, examples: list[int] | tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
+        """The images as uint8 (B,C,H,W) and their labels, on the case's device."""
+        index = torch.tensor(examples, dtype=torch.int64, device=self.images.pixels.device)
+        return self.images.pixels[index].to(self.device), self.images.labels[index].to(self.device)
+
+
+def unit(pixels: torch.Tensor) -> torch.Tensor:
+    """uint8 as float32 in [0, 1]."""
+    return pixels.float().div_(255)
+
+
+@torch.no_grad()
+def predict(model: Model, images: torch.Tensor) -> torch.Tensor:
+    """The predicted class of each image, (B,); -1 where a logit is not finite."""
+    logits = model(images)
+    if logits.ndim != 2 or len(logits) != len(images):
+        raise InputError(f"a model must return logits (B, classes), got {tuple(logits.shape)} for {len(images)} images")
+    return torch.where(logits.isfinite().all(dim=1), logits.argmax(dim=1), -1)
+
+
+def model_hash(model: object) -> str:
+    """The SHA-256 of a model's weights, buffers and printed structure."""
+    digest = hashlib.sha256(repr(model).encode() if isinstance(model, nn.Module) else type(model).__name__.encode())
+    if isinstance(model, nn.Module):
+        for name, tensor in sorted(model.state_dict().items()):
+            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+            digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+@contextmanager
+def at_rest(*models: object) -> Iterator[None]:
+    """Models in eval mode with no gradient for their weights, which halves an attack's backward; undone on leaving."""
+    modules = [model for model in models if isinstance(model, nn.Module)]
+    modes = [(module, module.training) for model in modules for module in model.modules()]
+    wanted = [(parameter, parameter.requires_grad) for model in modules for parameter in model.parameters()]
+    try:
+        for module in modules:
+            module.eval().requires_grad_(False)
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+        for parameter, flag in wanted:
+            parameter.requires_grad_(flag)

@@ -1,0 +1,76 @@
+"""Does the gradient say anything: zero-gradient, randomness, surrogate."""
+
+from linocut.evaluation.findings.finding import FAIL, NOT_APPLICABLE, OK, WARN, Finding, points, status_of_gap
+from linocut.evaluation.record import Record
+
+GRADIENT, REPEAT = "measure/gradient", "measure/repeat"
+
+
+def zero_gradient(record: Record) -> Finding:
+    """Examples whose input gradient is zero or not finite; more than 0.1 % fail."""
+    rows = record.of.get(GRADIENT, {}).values()
+    if not rows:
+        return Finding(code="zero-gradient", status=NOT_APPLICABLE, sentence="No input gradient was measured.")
+    zero = sum(row.measure == 0 for row in rows)
+    not_finite = sum(row.measure is None for row in rows)
+    share = 100 * (zero + not_finite) / len(rows)
+    return Finding(
+        code="zero-gradient",
+        status=FAIL if share > 0.1 else WARN if share else OK,
+        sentence=f"{zero} of {len(rows)} examples have a zero input gradient and {not_finite} one that is not finite.",
+        advice="Attack through a surrogate gradient (BPDA): a gradient attack that sees nothing proves nothing."
+        if share
+        else "",
+        numbers={"zero": zero, "not_finite": not_finite, "n": len(rows), "percent": share},
+    )
+
+
+def randomness(record: Record) -> Finding:
+    """Examples whose logits change between five forwards of the same image; any fails."""
+    rows = record.of.get(REPEAT, {}).values()
+    if not rows:
+        return Finding(code="randomness", status=NOT_APPLICABLE, sentence="The model was not run twice.")
+    differ, draws = sum(bool(row.measure) for row in rows), record.settings.get("draws", 1)
+    sentence = f"{differ} of {len(rows)} examples give other logits when run again (5 forwards)."
+    if draws > 1:
+        sentence += f" All accuracies here are of the expectation over {draws} fixed draws."
+    return Finding(
+        code="randomness",
+        status=FAIL if differ else OK,
+        sentence=sentence,
+        advice="Switch to eval mode; a defence that draws at random must be attacked through its expectation."
+        if differ
+        else "",
+        numbers={"differ": differ, "n": len(rows), "draws": draws},
+    )
+
+
+def surrogate(record: Record, norm: str) -> Finding:
+    """Whether the surrogate gradient attacks better than the true one and than that without the transform."""
+    base = f"{norm}/pgd-published"
+    rivals = [name for name in record.names(norm=norm, kind="rival") if record.ran(name)]
+    if not (record.ran(base) and rivals):
+        return Finding(
+            code="surrogate",
+            norm=norm,
+            status=NOT_APPLICABLE,
+            sentence="The model offers no other gradient of itself to compare with (no transform with hooks).",
+        )
+    numbers, worst, statuses = {}, 0.0, {OK}
+    for name in rivals:
+        own, rival = record.after(base, record.of[name]), record.after(name, record.of[base])
+        numbers[name.removeprefix(f"{norm}/")] = {"surrogate": own.as_json(), "rival": rival.as_json()}
+        worst = max(worst, points(own, rival))
+        statuses.add(status_of_gap(own, rival))
+    status = FAIL if FAIL in statuses else WARN if WARN in statuses else OK
+    return Finding(
+        code="surrogate",
+        norm=norm,
+        status=status,
+        sentence="PGD through the surrogate is as strong as through the true gradient and as without the transform."
+        if status == OK
+        else f"PGD through the surrogate leaves {worst:.2f} points more than through the model's true gradient or than "
+        f"through the network without its transform (n = {len(record.of[rivals[0]])}).",
+        advice="" if status == OK else "The surrogate misleads the attack: use another one.",
+        numbers=numbers | {"weaker_points": worst},
+    )

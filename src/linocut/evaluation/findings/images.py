@@ -1,0 +1,47 @@
+"""Are the images what they seem: quantised, leak."""
+
+from linocut.evaluation.findings.finding import FAIL, NOT_APPLICABLE, OK, WARN, Finding, points
+from linocut.evaluation.record import Record, Share
+
+SEEN = "measure/seen"
+
+
+def quantised(record: Record, norm: str) -> Finding:
+    """The worst case again with every kept image in whole grey levels (see rounding.py); a rise above 1 point fails."""
+    clean = record.of["clean"]
+    rows = [row for name in record.counting(norm) for row in record.of[name].values() if row.broken]
+    broken = {row.example for row in rows}
+    still = {row.example for row in rows if row.quantised != row.label}
+    wrong = record.wrong()
+    exact = Share(len(clean) - len(broken | wrong), len(clean))
+    rounded = Share(len(clean) - len(still | wrong), len(clean))
+    rise = points(rounded, exact)
+    return Finding(
+        code="quantised",
+        norm=norm,
+        status=FAIL if rise > 1 else WARN if rise > 0 else OK,
+        sentence=f"Rounded to whole levels the adversarial images leave {rounded.percent:.2f} %, unrounded "
+        f"{exact.percent:.2f} % (n = {exact.n}).",
+        advice="Part of the attack lives below one grey level and dies in a PNG: report both." if rise > 0 else "",
+        numbers={"exact": exact.as_json(), "rounded": rounded.as_json(), "rise_points": rise},
+    )
+
+
+def leak(record: Record) -> Finding:
+    """Judged images that were also seen in training or in a codebook fit; any fails."""
+    rows = record.of.get(SEEN, {}).values()
+    if not rows:
+        return Finding(
+            code="leak",
+            status=NOT_APPLICABLE,
+            sentence="What the model was trained on is not known.",
+            advice="Give the training images (--train) to look for judged images among them.",
+        )
+    seen = sorted(row.example for row in rows if row.measure)
+    return Finding(
+        code="leak",
+        status=FAIL if seen else OK,
+        sentence=f"{len(seen)} of {len(rows)} judged images are also training images, pixel for pixel.",
+        advice="Remove them and judge again: their accuracy says nothing about new images." if seen else "",
+        numbers={"examples": seen[:50], "count": len(seen), "n": len(rows)},
+    )

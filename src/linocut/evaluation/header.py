@@ -1,0 +1,78 @@
+"""What a ledger was made with, written beside it; a changed setting is refused by its name."""
+
+import json
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import linocut
+from linocut.errors import InputError
+from linocut.models.files import write_whole
+
+NAME = "header.json"
+
+
+def make(settings: dict[str, Any], entries: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The header: `settings` and `entries` bind the rows, `made_with` informs."""
+    made_with = {
+        "linocut": linocut.__version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "machine": _machine(),
+        "command": sys.argv,
+    }
+    # Through JSON and back, so that what is compared is what a file can hold (a tuple is a list there).
+    return json.loads(json.dumps({"settings": settings, "entries": entries, "made_with": made_with}))
+
+
+def settle(folder: Path, header: dict[str, Any]) -> dict[str, Any]:
+    """The header that holds in this folder: written when new, checked field by field when there is one."""
+    path = folder / NAME
+    if not path.exists():
+        write_whole(path, json.dumps(header, indent=1).encode())
+        return header
+    held = read(folder)
+    require_same(held, header, folder)
+    return held
+
+
+def require_same(held: dict[str, Any], wanted: dict[str, Any], folder: Path) -> None:
+    """Nothing, or an error that names the first setting that differs."""
+    for part in ("settings", "entries"):
+        for field in sorted(set(held[part]) | set(wanted[part])):
+            before, now = held[part].get(field), wanted[part].get(field)
+            if before != now:
+                raise InputError(
+                    f"{folder} was made with {_difference(field, before, now)}: "
+                    "repeat the old setting to go on, or give another --out folder"
+                )
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The header of a ledger's folder."""
+    try:
+        held = json.loads((folder / NAME).read_text())
+    except FileNotFoundError:
+        raise InputError(f"{folder} holds no ledger ({NAME} is not there)") from None
+    except (ValueError, OSError) as reason:
+        raise InputError(f"{folder / NAME} cannot be read: {reason}") from None
+    if not isinstance(held, dict) or not {"settings", "entries", "made_with"} <= set(held):
+        raise InputError(f"{folder / NAME} is no header of a ledger")
+    return held
+
+
+def _difference(field: str, before: object, now: object) -> str:
+    if isinstance(before, dict) and isinstance(now, dict):
+        for inner in sorted(set(before) | set(now)):
+            if before.get(inner) != now.get(inner):
+                return _difference(f"{field}.{inner}", before.get(inner), now.get(inner))
+    if isinstance(before, dict) or isinstance(now, dict):
+        return f"{field}, which is not asked for now" if now is None else f"no {field}, which is asked for now"
+    return f"{field} = {before!r}, not {now!r}"
+
+
+def _machine() -> str:
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else platform.machine()

@@ -1,0 +1,148 @@
+"""What a user asks for, turned into a case, a plan and a sample."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from linocut.data import Images
+from linocut.data import load as load_data
+from linocut.errors import InputError
+from linocut.evaluation.balls import Norm, balls
+from linocut.evaluation.case import Case, Model, model_hash, unit
+from linocut.evaluation.judge import Watch
+from linocut.evaluation.measures import differing_forwards, pixel_digests
+from linocut.evaluation.record import Record
+from linocut.evaluation.run import ALONE, evaluate
+from linocut.evaluation.sample import Sample
+from linocut.evaluation.stranger import Preprocessed, imported
+from linocut.evaluation.suites import plan
+from linocut.evaluation.workers import Workers
+from linocut.evaluation.wrapped import DRAWS, Expectation, HalfPrecision
+from linocut.models import load as load_model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One evaluation. `model` and `twin` are saved models or module:function; `preprocess` is module:function."""
+
+    model: str
+    data: str
+    out: Path
+    suite: str = "strong"
+    norm: Literal["linf", "l2", "both"] = "both"
+    n: int | None = None
+    eps: float | None = None
+    preprocess: str | None = None
+    twin: str | None = None
+    root: Path | None = None
+    split: str = "test"
+    image_size: int | None = None
+    batch_size: int | None = None
+    seed: int = 0
+    device: str | None = None
+    precision: Literal["float32", "bfloat16"] = "float32"
+
+    def __post_init__(self) -> None:
+        if self.norm not in ("linf", "l2", "both"):
+            raise InputError(f"norm must be linf, l2 or both, got {self.norm!r}")
+        if self.precision not in ("float32", "bfloat16"):
+            raise InputError(f"precision must be float32 or bfloat16, got {self.precision!r}")
+
+    @property
+    def norms(self) -> tuple[Norm, ...]:
+        return ("linf", "l2") if self.norm == "both" else (self.norm,)
+
+
+def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Record:
+    """The record of the evaluation that was asked for."""
+    device = device_of(request.device, workers)
+    images = _data(request, request.split)
+    radii = balls(request.data, images.pixels[0].numel(), request.norms, request.eps)
+    model = open_model(request.model, device, request.preprocess, images.pixels[:2])
+    twin = open_model(request.twin, device) if request.twin else None
+    sample = Sample(
+        size=len(images),
+        n=request.n if request.n is not None else len(images),
+        batch_size=request.batch_size or (500 if device.type == "cuda" else 100),
+        seed=request.seed,
+    )
+    judged, draws = _settled(model, images, sample, device)
+    case = Case(
+        model=judged,
+        images=images,
+        device=device,
+        searcher=HalfPrecision(judged) if request.precision == "bfloat16" else judged,
+        raw=model,
+        twin=twin,
+        seen=_training_images(request),
+    )
+    settings: dict[str, Any] = {
+        "suite": request.suite,
+        "model": request.model,
+        "model_hash": model_hash(model),
+        "preprocess": request.preprocess,
+        "twin": request.twin,
+        "twin_hash": model_hash(twin) if twin is not None else None,
+        "data": request.data,
+        "data_hash": images.sha256,
+        "split": request.split,
+        "draws": draws,
+        "precision": request.precision,
+    }
+    entries = plan(request.suite, radii, twin=twin, seen=case.seen is not None)
+    eps = {norm: ball.threat.eps for norm, ball in radii.items()}
+    return evaluate(case, entries, sample, request.out, radii=eps, settings=settings, watch=watch, workers=workers)
+
+
+def device_of(name: str | None, workers: Workers = ALONE) -> torch.device:
+    """The device asked for; left out, this worker's GPU where there is one."""
+    if name is not None:
+        return torch.device(name)
+    return torch.device("cuda", workers.local_rank) if torch.cuda.is_available() else torch.device("cpu")
+
+
+def open_model(
+    place: str, device: torch.device, preprocess: str | None = None, probe: torch.Tensor | None = None
+) -> Model:
+    """A model by folder or module:function, behind a stranger's preprocessing where one is named.
+
+    `probe` is a few uint8 images, at which the preprocessing is asked whether it has a gradient.
+    """
+    made = imported(place)() if ":" in place and not Path(place).exists() else load_model(place)
+    if not callable(made):
+        raise InputError(f"{place} returned {type(made).__name__}: wanted something that maps images to logits")
+    if isinstance(made, nn.Module):
+        made = made.to(device).eval()
+        if device.type == "cuda":  # the layout in which convolutions are quick; the values stay
+            made = made.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    if preprocess is None:
+        return made
+    assert probe is not None
+    return Preprocessed(imported(preprocess), made, probe=unit(probe.to(device))).eval()
+
+
+def _settled(model: Model, images: Images, sample: Sample, device: torch.device) -> tuple[Model, int]:
+    """The model, or the expectation of one that does not repeat itself, with its number of draws."""
+    few = torch.tensor(sample.order[:8])
+    if bool(differing_forwards(model, unit(images.pixels[few].to(device))).any()):
+        return Expectation(model), DRAWS
+    return model, 1
+
+
+def _data(request: Request, split: str) -> Images:
+    root = request.root or (Path(os.environ["LINOCUT_DATA"]) if "LINOCUT_DATA" in os.environ else None)
+    return load_data(request.data, root=root, split=split, image_size=request.image_size)
+
+
+def _training_images(request: Request) -> frozenset[bytes] | None:
+    """Digests of the data set's training images, where test images are judged and the training ones are there."""
+    if request.split != "test":
+        return None
+    try:
+        return frozenset(pixel_digests(_data(request, "train").pixels))
+    except InputError:
+        return None

@@ -1,0 +1,64 @@
+"""From a case and a plan to a record: lock, header, judge, merge."""
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from linocut.evaluation import header as headers
+from linocut.evaluation import ledger as ledgers
+from linocut.evaluation.case import Case, at_rest
+from linocut.evaluation.entry import Entry
+from linocut.evaluation.judge import Judge, Watch
+from linocut.evaluation.lock import only_writer
+from linocut.evaluation.record import Record
+from linocut.evaluation.sample import Sample
+from linocut.evaluation.workers import Workers
+
+ALONE = Workers()
+
+
+def evaluate(
+    case: Case,
+    plan: Sequence[Entry],
+    sample: Sample,
+    folder: Path,
+    *,
+    radii: dict[str, float],
+    settings: dict[str, Any],
+    watch: Watch = lambda *_: None,
+    workers: Workers = ALONE,
+) -> Record:
+    """The record of the plan over the sample, written in the folder; what is there already is not done again.
+
+    `radii` is the judged radius of each norm; `settings` is whatever else a resumed run must repeat (model and
+    data hashes, names). Several workers give the same rows as one, in the same order, milliseconds aside.
+    """
+    values = case.images.pixels[0].numel()
+    settings = settings | {
+        "radii": radii,
+        "dimensions": values,
+        "n": sample.n,
+        "size": sample.size,
+        "batch_size": sample.batch_size,
+        "seed": sample.seed,
+        "classes": list(case.images.classes),
+    }
+    header = headers.make(settings, {entry.name: entry.described() for entry in plan})
+    with contextlib.ExitStack() as stack:
+
+        def settle() -> dict[str, Any]:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(only_writer(folder))
+            return headers.settle(folder, header)
+
+        workers.first_does(settle)
+        stack.enter_context(at_rest(case.model, case.raw, case.searcher, case.twin))
+        ledger = ledgers.Ledger(folder, workers.rank)
+        workers.wait()  # every worker has read the parts before the first one grows
+        Judge(case, plan, sample, ledger, radii).run(sample.batches(workers.rank, workers.count), watch)
+        workers.wait()
+        if workers.rank == 0:
+            ledgers.merge(folder)
+        workers.wait()
+        return Record.read(folder)

@@ -1,0 +1,86 @@
+"""Suites: ordered lists of entries, cheap and strong first.
+
+Every suite begins with the clean predictions and the measurements, then takes L-inf before L2 so that L2 can
+reuse what L-inf broke. In a norm: the published attack on all examples, the probes that findings need, then the
+attacks of the worst case, each on those still standing. Random noise and Square come last, since their findings
+ask what gradients missed.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from linocut.errors import InputError
+from linocut.evaluation import arsenal
+from linocut.evaluation.balls import Ball
+from linocut.evaluation.case import Model
+from linocut.evaluation.entry import Entry
+from linocut.evaluation.measures import InputGradient, Repeats, Seen
+from linocut.evaluation.stranger import imported
+
+Worst = Callable[[Ball, Model | None], list[Entry]]
+SUITES: dict[str, tuple[int | None, Worst]] = {  # how many examples the probes look at, and the worst-case list
+    "fast": (20, arsenal.fast),
+    "paper": (200, arsenal.paper),
+    "strong": (500, arsenal.strong),
+    "full": (1000, arsenal.full),
+}
+
+
+def plan(suite: str, balls: dict[str, Ball], *, twin: Model | None = None, seen: bool = False) -> list[Entry]:
+    """The entries of a suite: one of SUITES, a comma-separated list of entry names of `full`, or module:function.
+
+    The function takes nothing and returns a list of attacks (see linocut.attacks.attack); they and the named
+    ones run in the worst case, in this order, after the published attack and the probes.
+    """
+    limit, worst = SUITES.get(suite) or (SUITES["strong"][0], _own(suite))
+    entries = measures(limit, seen=seen)
+    for norm in sorted(balls, reverse=True):  # linf, then l2
+        ball = balls[norm]
+        as_published = arsenal.published(ball)
+        if suite == "fast":
+            as_published = replace(as_published, limit=50)  # 100 steps on all would take the whole minute
+        entries += [as_published, *arsenal.probes(ball, limit)]
+        if norm == "l2" and "linf" in balls:
+            entries.append(arsenal.reuse(ball))
+        entries += worst(ball, twin)
+    names = [entry.name for entry in entries]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"the suite has {name!r} twice: give its attacks different names")
+    return entries
+
+
+def measures(limit: int | None, *, seen: bool) -> list[Entry]:
+    """The clean predictions and what is measured with no attack."""
+    entries = [
+        Entry(name="clean", attack=None, column="clean"),
+        Entry(name="measure/gradient", attack=InputGradient(), column="measure"),
+        Entry(name="measure/repeat", attack=Repeats(), column="measure", limit=limit),
+    ]
+    return entries + [Entry(name="measure/seen", attack=Seen(), column="measure")] * seen
+
+
+def _own(suite: str) -> Worst:
+    """A user's list, as a worst case."""
+    if ":" in suite:
+        attacks = imported(suite)()
+        if not isinstance(attacks, Sequence) or not all(_is_attack(attack) for attack in attacks):
+            raise InputError(f"{suite} must return a list of attacks, each with a name and a run method")
+        return lambda ball, _: [arsenal.entry(ball.threat, attack, kind=arsenal.kind_of(attack)) for attack in attacks]
+    wanted = [name.strip() for name in suite.split(",")]
+
+    def chosen(ball: Ball, twin: Model | None) -> list[Entry]:
+        known = {entry.name.split("/")[1]: entry for entry in arsenal.full(ball, twin)}
+        for name in wanted:
+            if name not in known:
+                raise InputError(
+                    f"no suite or attack {name!r}; suites are {', '.join(SUITES)}, attacks are {', '.join(known)}; "
+                    "module:function names a list of your own"
+                )
+        return [known[name] for name in wanted]
+
+    return chosen
+
+
+def _is_attack(thing: object) -> bool:
+    return isinstance(getattr(thing, "name", None), str) and callable(getattr(thing, "run", None))

@@ -1,0 +1,61 @@
+"""Models behind another front, which keep the hooks that attacks ask for."""
+
+import torch
+
+from linocut.evaluation.case import Model
+
+DRAWS = 20
+_HOOKS = ("with_surrogate", "frozen", "undefended")
+
+
+class Wrapped:
+    """A callable around a model; a hook of the model gives the hooked model in the same wrapping."""
+
+    def __init__(self, model: Model):
+        self.model = model
+
+    def around(self, model: Model) -> "Wrapped":
+        return type(self)(model)
+
+    def __getattr__(self, name: str):
+        if name == "transform":
+            return self.model.transform  # type: ignore[attr-defined]
+        if name not in _HOOKS:
+            raise AttributeError(name)
+        hook = getattr(self.model, name)
+        return lambda *arguments: self.around(hook(*arguments))
+
+
+class Expectation(Wrapped):
+    """A randomised defence as one deterministic classifier: logarithms of its mean class probabilities.
+
+    Draw i of `draws` always runs under seed i, so the mean is a fixed function of the batch and attacks can climb
+    it. The process's own generators are put back after each forward. Noise is drawn for a whole batch, so another
+    batch gets other draws.
+    """
+
+    def __init__(self, model: Model, draws: int = DRAWS):
+        super().__init__(model)
+        self.draws = draws
+
+    def around(self, model: Model) -> "Expectation":
+        return Expectation(model, self.draws)
+
+    def __call__(self, images: torch.Tensor) -> torch.Tensor:
+        devices = [images.device] if images.device.type == "cuda" else []
+        total: torch.Tensor | None = None
+        for draw in range(self.draws):
+            with torch.random.fork_rng(devices):
+                torch.manual_seed(draw)
+                chances = self.model(images).softmax(dim=1)
+            total = chances if total is None else total + chances
+        assert total is not None
+        return (total / self.draws).clamp_min(torch.finfo(total.dtype).tiny).log()
+
+
+class HalfPrecision(Wrapped):
+    """The model with its matrix products in bfloat16: a quicker thing to search on, never to judge by."""
+
+    def __call__(self, images: torch.Tensor) -> torch.Tensor:
+        with torch.autocast(images.device.type, dtype=torch.bfloat16):
+            return self.model(images).float()

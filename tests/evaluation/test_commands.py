@@ -1,0 +1,190 @@
+"""The two verbs, from the command line's side."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import linocut as package
+from linocut.cli import app
+from linocut.evaluation.record import Record
+
+STRANGERS = '''
+"""Models of a stranger."""
+import torch
+from torch import nn
+from linocut.attacks.pgd import PGD
+
+def linear():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.AvgPool2d(2), nn.Flatten(), nn.Linear(16, 10))
+    return net
+
+def other():
+    torch.manual_seed(1)
+    return nn.Sequential(nn.AvgPool2d(2), nn.Flatten(), nn.Linear(16, 10))
+
+class Noisy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.model = linear()
+
+    def forward(self, images):
+        return self.model(images + 0.1 * torch.randn_like(images))
+
+def noisy():
+    return Noisy()
+
+def few_levels(images):
+    return (images * 3).round() / 3
+
+def through_numpy(images):
+    return torch.from_numpy(images.numpy()) * 1.0
+
+def halved(images):
+    return images[:, :, ::2, ::2].round()
+
+def attacks():
+    return [PGD(name="mine", num_steps=3, any_iterate=True)]
+
+def no_attacks():
+    return [3]
+
+number = 3
+'''
+QUICK = ["--data", "npz", "--root", "pictures.npz", "--norm", "linf", "--eps", "0.05"]
+QUICK += ["-n", "20", "--batch-size", "10", "--device", "cpu"]
+
+
+@pytest.fixture
+def linocut(tmp_path, monkeypatch):
+    """linocut(...): the result of a command in a folder that holds a stranger's module."""
+    (tmp_path / "strangers.py").write_text(STRANGERS)
+    dice = np.random.default_rng(0)
+    parts = {"x_train": (50, 8, 8), "y_train": 50, "x_test": (30, 8, 8), "y_test": 30}
+    arrays = {name: dice.integers(0, 256 if name[0] == "x" else 10, shape) for name, shape in parts.items()}
+    np.savez(tmp_path / "pictures.npz", **{name: array.astype(np.uint8) for name, array in arrays.items()})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.delitem(sys.modules, "strangers", raising=False)
+    runner = CliRunner()
+    return lambda *arguments: runner.invoke(app, list(arguments), catch_exceptions=False)
+
+
+def test_evaluate_prints_the_table_and_verify_confirms_it(linocut, tmp_path):
+    done = linocut("evaluate", "strangers:linear", *QUICK, "--suite", "pgd-ce-1,random-noise", "--out", "ledger")
+    assert done.exit_code == 0
+    for word in ("clean", "as published", "worst case", "95 %", "zero-gradient", "not applicable"):
+        assert word in done.output
+    checked = linocut("verify", "ledger", "--json")
+    assert checked.exit_code == 0
+    outcome = json.loads(checked.output)
+    assert outcome["confirmed"] == outcome["claims"] > 20
+    foreign = linocut("verify", "ledger", "--model", "strangers:other")
+    assert foreign.exit_code == 2
+    assert "not the model of this ledger" in foreign.output
+    next((tmp_path / "ledger/images/linf.pgd-published").iterdir()).unlink()
+    assert linocut("verify", "ledger").exit_code == 1
+
+
+def test_json_strict_twin_and_preprocessing(linocut):
+    command = ["evaluate", "strangers:linear", *QUICK, "--suite", "strangers:attacks", "--json", "--strict"]
+    command += ["--preprocess", "strangers:few_levels", "--twin", "strangers:linear"]
+    done = linocut(*command, "--out", "ledger")
+    told = json.loads(done.output)
+    assert done.exit_code == (1 if told["failed"] else 0)
+    assert {"clean", "norms", "findings", "settings"} <= set(told)
+    worst = told["norms"]["linf"]["worst"]
+    assert worst["low"] <= worst["percent"] <= worst["high"]
+    assert worst["n"] == 20
+    assert len({finding["code"] for finding in told["findings"]}) == 14
+    again = linocut(*command, "--out", "ledger")
+    assert json.loads(again.output) == told
+
+
+def test_preprocessing_without_a_gradient_passes_straight(linocut):
+    command = ["evaluate", "strangers:linear", *QUICK, "--suite", "random-noise", "--preprocess"]
+    for preprocess in ("strangers:few_levels", "strangers:through_numpy"):
+        done = linocut(*command, preprocess, "--json", "--out", preprocess.replace(":", "-"))
+        assert done.exit_code == 0
+        assert "zero-gradient" not in json.loads(done.output)["failed"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--suite", "nonsense"], "no suite or attack 'nonsense'"),
+        (["--suite", "strangers:no_attacks"], "must return a list of attacks"),
+        (["--suite", "strangers:number"], "is no function"),
+        (["--suite", "strangers:gone"], "has no gone"),
+        (["--suite", "nowhere:gone"], "nowhere"),
+        (["--norm", "l3"], "norm must be"),
+        (["--n", "100000"], "n must lie between"),
+        (["--preprocess", "strangers:halved"], "identity cannot stand in"),
+        (["--precision", "float8"], "precision must be"),
+    ],
+)
+def test_mistakes_are_named(linocut, change, message):
+    done = linocut("evaluate", "strangers:linear", *QUICK, "--out", "ledger", *change)
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.replace("│", " ").split())
+
+
+def test_a_changed_setting_is_refused_by_name(linocut):
+    command = ["evaluate", "strangers:linear", *QUICK, "--suite", "random-noise", "--out", "ledger"]
+    assert linocut(*command).exit_code == 0
+    refused = linocut(*command, "--seed", "3")
+    assert refused.exit_code == 2
+    assert "seed = 0, not 3" in refused.output
+
+
+def test_verify_without_a_ledger(linocut):
+    done = linocut("verify", "nothing")
+    assert done.exit_code == 2
+    assert "holds no ledger" in done.output
+
+
+@pytest.mark.full
+def test_a_randomised_model_is_judged_by_its_expectation(linocut, tmp_path):
+    command = ["evaluate", "strangers:noisy", *QUICK, "--suite", "random-noise", "--strict", "--json", "-n", "4"]
+    done = linocut(*command, "--out", "ledger")
+    assert done.exit_code == 1
+    assert "randomness" in json.loads(done.output)["failed"]
+    assert json.loads((tmp_path / "ledger" / "header.json").read_text())["settings"]["draws"] == 20
+    assert linocut("verify", "ledger").exit_code == 0
+
+
+def test_bfloat16_searches_and_float32_judges(linocut):
+    command = ["evaluate", "strangers:linear", *QUICK, "--suite", "pgd-ce-1", "--precision", "bfloat16"]
+    assert linocut(*command, "--out", "ledger").exit_code == 0
+    assert linocut("verify", "ledger").exit_code == 0
+
+
+def test_two_ranks_make_the_same_ledger_as_one_process(linocut, tmp_path):
+    command = ["evaluate", "strangers:linear", *QUICK, "--suite", "random-noise"]
+    assert linocut(*command, "--out", "one").exit_code == 0
+    ranks = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    environment = os.environ | {"PYTHONPATH": str(Path(package.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*ranks, "-m", "linocut", *command, "--out", "two"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("zero-gradient") == 1  # rank 0 alone speaks
+    one, two = (
+        [replace(row, milliseconds=0.0) for row in Record.read(tmp_path / name).rows] for name in ("one", "two")
+    )
+    assert one == two
+    assert not list((tmp_path / "two" / "parts").glob("*.jsonl"))
+    for path in (tmp_path / "one" / "images").rglob("*.safetensors"):
+        assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()

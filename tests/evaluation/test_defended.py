@@ -1,0 +1,48 @@
+"""The product's own defence through the whole way: saved, judged with every hook, drawn, verified."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("sklearn", reason="digits come with scikit-learn")
+
+from linocut.cli import app
+from linocut.evaluation import shards
+from linocut.models import Architecture, Card, Defended, build, save
+from linocut.transform.modules import EssentialFeatures
+
+HOOKED = "pgd-undefended,pgd-frozen,pgd-identity,pgd-soft,pgd-few-colors"
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A saved network behind the transform, and its twin without it."""
+    architecture = Architecture(name="small-net", num_classes=10, in_channels=1)
+    network = build("small-net", 10, 1)
+    # The torch backend: nothing to compile for two images.
+    transform = EssentialFeatures(eps=0.1, kernel_sizes=(3, 1, 1), at_least_two=True, backend="torch")
+    for name, front in (("defended", transform), ("twin", None)):
+        save(tmp_path / name, Defended(front, network).eval(), Card(architecture=architecture, data_set="digits"))
+    return tmp_path
+
+
+def test_every_hook_is_used_and_the_figures_have_palettes(saved):
+    def linocut(*arguments):
+        return CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+
+    out = saved / "ledger"
+    done = linocut(
+        *("evaluate", saved / "defended", "--twin", saved / "twin", "--data", "digits", "--norm", "linf"),
+        *("--eps", 0.02, "-n", 2, "--suite", HOOKED, "--out", out, "--device", "cpu", "--json"),
+    )
+    assert done.exit_code == 0
+    told = json.loads(done.output)
+    assert told["norms"]["linf"]["not_applicable"] == []
+    header = json.loads((out / "header.json").read_text())
+    assert header["settings"]["twin_hash"] != header["settings"]["model_hash"]
+    drawn = shards.read(out / "figures" / "clean" / "00000.safetensors")
+    assert drawn["transformed"].shape == drawn["image"].shape == (2, 1, 28, 28)
+    for image, palette, number in zip(drawn["transformed"], drawn["palette"], drawn["num_colors"], strict=True):
+        assert set(image.unique().tolist()) <= set(palette[:number].flatten().tolist())
+    assert linocut("verify", out, "--device", "cpu").exit_code == 0

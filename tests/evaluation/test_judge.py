@@ -1,0 +1,327 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+from evaluation_cases import CLEAN, L2, LINF, RADII, SMALL_PLAN, Linear, case_of, direction, line, pictures
+
+from linocut.attacks.attack import Result
+from linocut.attacks.hooks import NotApplicable
+from linocut.attacks.pgd import PGD
+from linocut.attacks.threat import ThreatModel
+from linocut.errors import InputError
+from linocut.evaluation import shards
+from linocut.evaluation.record import Record
+from linocut.evaluation.reuse import Reuse
+from linocut.evaluation.verify import verify
+from linocut.evaluation.workers import Workers
+
+
+def timeless(record):
+    """Rows as they are compared everywhere: without the milliseconds, which no two runs share."""
+    return [replace(row, milliseconds=0.0) for row in record.rows]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fake:
+    """An attack that does what it is told: moves nothing, or everything out of the ball."""
+
+    name: str = "fake"
+    push: float = 0.0
+    claim: bool = False
+    refuse: bool = False
+
+    def run(self, model, images, labels, threat, dice, starts=None):
+        if self.refuse:
+            raise NotApplicable("nothing to hold on to")
+        none = torch.zeros(len(images))
+        return Result(
+            images=images + self.push,
+            broken=torch.full((len(images),), self.claim),
+            prediction=labels,
+            loss_start=none,
+            loss_best=none,
+            loss_end=none,
+            steps=none.int(),
+            queries=none.int(),
+            trace=None,
+            silent=none.bool(),
+        )
+
+
+@pytest.fixture
+def model():
+    return Linear(direction())
+
+
+def test_the_linear_model_reaches_its_closed_form_optimum(judged, model):
+    """In a box far away, eps breaks an image exactly when |w.(x - 1/2)| < eps |w|_1 (L-inf) or eps |w|_2 (L2)."""
+    images = pictures()
+    score = ((images.unit() - 0.5) * direction()).flatten(1).sum(dim=1).abs()
+    record = judged(model)
+    for norm, dual in (("linf", direction().abs().sum()), ("l2", direction().norm())):
+        standing = (score > RADII[norm] * dual).sum()
+        assert 0 < standing < len(images)
+        assert record.worst(norm).count == standing
+        assert record.after(f"{norm}/pgd-published").count == standing
+
+
+def test_rows_say_what_happened(judged, model):
+    record = judged(model)
+    for row in record.rows:
+        assert row.config == record.entries[row.entry]["config"]
+        if row.entry != "clean":
+            assert row.broken == (row.prediction != row.label)
+            assert (row.image is None) == (not row.broken)
+            assert 0 <= row.distance <= RADII[record.entries[row.entry]["norm"]] + 1e-6
+            assert row.milliseconds > 0
+    published = record.of["linf/pgd-published"].values()
+    assert {row.steps for row in published} == {4}
+    assert len({row.seed for row in published}) == len(published)
+
+
+def test_a_broken_example_leaves_the_worst_case_but_not_the_published_column(judged, model):
+    record = judged(model)
+    assert len(record.of["linf/pgd-published"]) == 60
+    gone = record.broken_by(["linf/pgd-published"])
+    assert gone
+    assert set(record.of["linf/pgd-margin"]) == set(range(60)) - gone
+
+
+def test_running_again_does_nothing_and_a_lost_batch_is_done_again_whole(judged, model, tmp_path):
+    done = []
+    first = judged(model)
+    again = judged(model, watch=lambda entry, done_, due, before: done.append(done_ - before))
+    assert timeless(again) == timeless(first)
+    assert again.rows == first.rows  # even the milliseconds: nothing was run
+    assert sum(done) == 0
+    path = tmp_path / "ledger" / "rows.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:50] + lines[53:-9]))  # inside clean, and the end
+    resumed = judged(model)
+    assert timeless(resumed) == timeless(first)
+
+
+def test_another_setting_is_refused(judged, model):
+    judged(model)
+    with pytest.raises(InputError, match=r"radii\.linf"):
+        judged(model, radii={"linf": 0.01, "l2": L2.eps})
+    with pytest.raises(InputError, match="batch_size"):
+        judged(model, batch_size=8)
+    with pytest.raises(InputError, match="l2/pgd-margin, which is not asked for now"):
+        judged(model, SMALL_PLAN[:2])
+
+
+@pytest.mark.parametrize("count_workers", [2, 3])
+def test_workers_one_after_the_other_make_the_same_ledger_as_one(judged, model, tmp_path, count_workers):
+    from linocut.evaluation.judge import Judge
+    from linocut.evaluation.ledger import Ledger, merge
+    from linocut.evaluation.sample import Sample
+
+    whole = judged(model)
+    other = tmp_path / "other"
+    judged(model, folder="other")
+    (other / "rows.jsonl").unlink()  # the header stays, the rows are made anew by several workers
+    sample = Sample(size=60, n=60, batch_size=16)
+    for rank in reversed(range(count_workers)):
+        judge = Judge(case_of(model), SMALL_PLAN, sample, Ledger(other, rank), RADII)
+        judge.run(sample.batches(rank, count_workers), lambda *_: None)
+    merge(other)
+    assert timeless(Record.read(other)) == timeless(whole)
+
+
+def test_linf_successes_are_reused_in_l2(judged, model):
+    weak = PGD(name="pgd-published", num_steps=1, step_size=1e-6)
+    plan = [
+        CLEAN,
+        line(PGD(name="pgd", num_steps=5, any_iterate=True), LINF),
+        line(weak, L2, "published"),
+        line(Reuse(), L2, kind="reuse", starts="linf"),
+    ]
+    record = judged(model, plan)
+    assert record.after("l2/pgd-published").percent == 100
+    assert record.worst("l2").count == record.worst("linf").count < 60
+
+
+def test_starts_outside_a_smaller_ball_are_brought_in(judged, model):
+    small = ThreatModel("l2", 0.01)
+    plan = [
+        CLEAN,
+        line(PGD(name="pgd", num_steps=5, any_iterate=True), LINF),
+        line(Reuse(), small, kind="reuse", starts="linf"),
+    ]
+    record = judged(model, plan, radii={"linf": LINF.eps, "l2": 0.01})
+    rows = record.of["l2/reuse-linf"].values()
+    assert rows
+    assert all(row.distance <= 0.01 + 1e-6 for row in rows)
+    assert record.worst("l2").count > record.worst("linf").count
+
+
+def test_an_attack_that_is_not_applicable_is_recorded(judged, model):
+    record = judged(model, [CLEAN, line(Fake(refuse=True), LINF)], radii={"linf": LINF.eps})
+    rows = record.of["linf/fake"].values()
+    assert len(rows) == 60
+    assert not any(row.applicable or row.broken for row in rows)
+    assert not record.ran("linf/fake")
+
+
+def test_the_model_decides_not_the_attack(judged, model):
+    record = judged(model, [CLEAN, line(Fake(claim=True), LINF)], radii={"linf": LINF.eps})
+    assert record.worst("linf").percent == 100
+    assert all(row.silent for row in record.of["linf/fake"].values())
+
+
+def test_a_searcher_that_errs_hides_nothing(judged, model):
+    """It calls everything broken at once; the attack is then run on the model itself."""
+    hasty = case_of(model, searcher=Linear(-direction()))
+    honest = judged(model)
+    record = judged(hasty, folder="hasty")
+    for norm in RADII:
+        assert record.worst(norm).count == honest.worst(norm).count
+    assert not any(row.silent for row in record.rows)
+
+
+def test_an_attack_that_leaves_its_ball_is_refused_by_name(judged, model):
+    with pytest.raises(InputError, match=r"linf/fake returned images outside its ball: distance 0\.1"):
+        judged(model, [CLEAN, line(Fake(push=0.1), LINF)], radii={"linf": LINF.eps})
+
+
+def test_a_large_radius_does_not_trip_over_float32(judged, model):
+    images = pictures(side=28)
+    wide = ThreatModel("l2", 8.4)
+    plan = [CLEAN, line(PGD(name="pgd", num_steps=20, path_ratio=20), wide, "published")]
+    record = judged(Linear(direction(28)), plan, images=images, radii={"l2": 8.4})
+    assert record.worst("l2").count == 0
+
+
+def test_logits_that_are_not_finite_count_as_wrong(judged):
+    def broken(images):
+        logits = Linear(direction())(images)
+        return torch.where((images.mean(dim=(1, 2, 3)) > 0.5)[:, None], torch.nan, logits)
+
+    record = judged(broken, [CLEAN])
+    assert {row.prediction == -1 for row in record.of["clean"].values()} == {True, False}
+    assert record.clean.count == sum(row.prediction >= 0 for row in record.of["clean"].values())
+
+
+def test_a_model_that_returns_no_logits_is_refused(judged):
+    with pytest.raises(InputError, match="logits"):
+        judged(lambda images: images, [CLEAN])
+
+
+def test_the_model_comes_back_as_it_was(judged):
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Dropout(0.0), torch.nn.Linear(36, 2)).train()
+    judged(net, [CLEAN])
+    assert net.training
+    assert all(parameter.requires_grad for parameter in net.parameters())
+
+
+def test_figures_of_a_few_examples_are_kept(judged, model, tmp_path):
+    judged(model)
+    clean = shards.read(tmp_path / "ledger/figures/clean/00000.safetensors")
+    assert clean["image"].shape == (16, 1, 6, 6)
+    attacked = shards.read(tmp_path / "ledger/figures/linf.pgd-published/00000.safetensors")
+    assert attacked["trace"].shape == (16, 5)
+    assert attacked["example"].tolist() == clean["example"].tolist()
+    assert not (tmp_path / "ledger/figures/clean/00001.safetensors").exists()
+
+
+RUN = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from evaluation_cases import *
+from linocut.evaluation.run import evaluate
+from linocut.evaluation.sample import Sample
+model = Linear(direction())
+import time
+class Slow:
+    def __call__(self, images):
+        time.sleep(0.002)
+        return model(images)
+sample = Sample(size=60, n=60, batch_size=16)
+evaluate(case_of(Slow()), SMALL_PLAN, sample, Path(sys.argv[1]), radii=RADII, settings={"suite": "test"},
+         watch=lambda *_: print(1, flush=True))
+"""
+
+
+def test_killed_at_any_moment_a_resumed_run_equals_a_straight_one(judged, model, tmp_path, count):
+    straight = judged(model)
+    folder, here = tmp_path / "killed", os.path.dirname(__file__)
+    for trial in range(count(2, 12)):
+        process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", RUN, str(folder), here], stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(3 + 2 * trial):
+            process.stdout.readline()
+        time.sleep(0.003 * trial)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+    assert not (folder / "rows.jsonl").exists() or trial > 5
+    resumed = judged(model, folder="killed")
+    assert timeless(resumed) == timeless(straight)
+
+
+def test_a_second_run_on_the_folder_is_refused_while_the_first_goes_on(judged, model, tmp_path):
+    seen = []
+
+    def intrude(*_):
+        if not seen:
+            seen.append(1)
+            with pytest.raises(InputError, match="is being written by process"):
+                judged(model)
+
+    judged(model, watch=intrude)
+    assert seen
+
+
+def test_every_claim_is_verified_and_every_falsehood_found(judged, model, tmp_path):
+    record, folder = judged(model), tmp_path / "ledger"
+    outcome = verify(folder, model, torch.device("cpu"))
+    claims = 60 + sum(row.broken for row in record.rows)
+    assert (outcome.claims, outcome.confirmed, outcome.failures) == (claims, claims, [])
+
+    other = verify(folder, Linear(-direction()), torch.device("cpu"))
+    assert any("classifies its image rightly" in failure for failure in other.failures)
+    assert any(failure.startswith("clean") for failure in other.failures)
+
+    path = next((folder / "images" / "linf.pgd-published").iterdir())
+    shard = shards.read(path)
+    shard["image"][0, 0, 0, 0] += 0.5
+    shards.write(path, shard)
+    failures = verify(folder, model, torch.device("cpu")).failures
+    assert len(failures) == 1
+    assert "not the one the row was made with" in failures[0]
+
+    forged = folder / "rows.jsonl"
+    from linocut.evaluation.rows import from_line, to_line
+
+    digest = shards.digest(shard["image"][0])
+    rows = [from_line(text) for text in forged.read_text().splitlines()]
+    liar = (int(shard["example"][0]), "linf/pgd-published")
+    rows = [replace(row, image=digest) if (row.example, row.entry) == liar else row for row in rows]
+    forged.write_text("".join(map(to_line, rows)))
+    assert "outside the ball" in verify(folder, model, torch.device("cpu")).failures[0]
+
+    path.unlink()
+    assert all("was not kept" in failure for failure in verify(folder, model, torch.device("cpu")).failures)
+
+
+def test_the_header_tells_all(judged, model, tmp_path):
+    judged(model, settings={"model_hash": "abc"})
+    header = json.loads((tmp_path / "ledger" / "header.json").read_text())
+    assert header["settings"]["model_hash"] == "abc"
+    assert header["settings"]["dimensions"] == 36
+    assert header["entries"]["linf/pgd-margin"]["attack"]["num_steps"] == 5
+    assert header["entries"]["l2/pgd-published"]["path"] == pytest.approx(2.5 * L2.eps)
+    assert {"linocut", "torch", "python", "command"} <= set(header["made_with"])
+
+
+def test_workers_default_to_one():
+    assert Workers().first_does(lambda: 3) == 3
+    Workers().wait()
