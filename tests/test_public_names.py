@@ -6,7 +6,16 @@ import sys
 
 import linocut
 
-PUBLIC = {"AdaptiveBlur", "AdaptiveCodebook", "EssentialFeatures", "Explanation", "InputError"}
+PUBLIC = {
+    "AdaptiveBlur",
+    "AdaptiveCodebook",
+    "Defended",
+    "EssentialFeatures",
+    "Explanation",
+    "InputError",
+    "load",
+    "save",
+}
 
 PROBE = """
 import json, sys, time

@@ -4,7 +4,6 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
 import torch
 from torch import nn
 
@@ -27,6 +26,8 @@ def save(path: str | Path, defended: Defended, card: Card) -> None:
     folder = Path(path)
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in defended.model.state_dict().items()}
     fits(tensors, card.architecture.outline(), f"the network to be saved in {folder}")
+    import safetensors.torch  # only where weights are written: `import linocut` needs torch and NumPy alone
+
     content = safetensors.torch.save(tensors)
     digest = hashlib.sha256(content).hexdigest()
     saved = SavedCard(

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-import safetensors.torch
 import torch
 
 from linocut.errors import InputError
@@ -43,6 +42,8 @@ def read_tensors(path: Path, wanted: Shapes, size: int, sha256: str) -> dict[str
     got = hashlib.sha256(content).hexdigest()
     if got != sha256:
         raise InputError(f"{path} has SHA-256 {got}, its card says {sha256}: it is damaged or was exchanged")
+    import safetensors.torch  # only where weights are read: `import linocut` needs torch and NumPy alone
+
     try:
         return safetensors.torch.load(content)
     except safetensors.SafetensorError as error:
