@@ -13,12 +13,10 @@ import triton
 from torch import Tensor
 
 from linocut.transform.kernels import torch_ops
-from linocut.transform.kernels.triton_cuda import launch
 from linocut.transform.kernels.triton_cuda.blurring import blur_kernel, enter_kernel, spread_kernel
 from linocut.transform.kernels.triton_cuda.filters import axis, fits, shifts
-from linocut.transform.kernels.triton_cuda.launch import palette_plan
+from linocut.transform.kernels.triton_cuda.launch import palette_plan, setting_for
 from linocut.transform.kernels.triton_cuda.painting import paint_kernel, thumbnail_kernel
-from linocut.transform.kernels.triton_cuda.palette import find_palette_kernel
 from linocut.transform.settings import BlurRule, PaletteRule
 
 # How kernels are launched; benchmarks/gpu_transform.py tries others.
@@ -103,7 +101,7 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
     """Colours int16 (B,K,C), populations int32 (B,K) and num_colors int32 (B,) of images in eighths."""
     y = y.contiguous()
     images, channels, height, width = y.shape
-    plan = palette_plan(rule, images, channels, height, width, y.device, launch.FEW_IMAGES, launch.MANY_IMAGES)
+    plan = palette_plan(rule, images, channels, height, width, y.device, setting_for(images, y.device))
     rows, columns = plan.rows, plan.columns
     colors = torch.empty((images, plan.most_colors, channels), dtype=torch.int16, device=y.device)
     population = torch.empty((images, plan.most_colors), dtype=torch.int32, device=y.device)
@@ -117,7 +115,7 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
             thumbnail_kernel[(images * channels * rows,)](
                 y, small, height, width, rows, columns, CELLS=triton.next_power_of_2(columns), num_warps=1
             )
-        find_palette_kernel[(plan.programs,)](
+        plan.kernel[(plan.programs,)](
             small,
             colors,
             population,

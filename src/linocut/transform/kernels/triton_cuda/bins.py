@@ -1,4 +1,4 @@
-"""Triton functions that begin an image: its occupied bins, each pixel's first owner, pixels sorted by bin.
+"""Triton functions that begin an image, for few images and for many: its occupied bins and each pixel's first owner.
 
 Scratch memory is one slice for each program; its threads meet at a barrier before they read what others wrote.
 """
@@ -156,93 +156,10 @@ def rank_by_counting(
 
 
 @triton.jit
-def add_to_sums(sums, owner, p0, p1, p2, sign, which, CAP: tl.constexpr):
-    """Put pixels into (sign 1) or take them out of (sign -1) their clusters. The order of additions does not matter."""
-    one = tl.full(p0.shape, 1, tl.int64) << 32
-    tl.atomic_add(sums + owner, sign * (p0 + (p1.to(tl.int64) << 32)), mask=which, sem="relaxed", scope="cta")
-    tl.atomic_add(sums + CAP + owner, sign * (p2 + one), mask=which, sem="relaxed", scope="cta")
-
-
-@triton.jit
-def start_clusters(
-    pixel,
-    pixels,
-    centers,
-    num_centers,
-    sums,
-    places,
-    tags,
-    notes,
-    WIDTH: tl.constexpr,
-    BINS: tl.constexpr,
-    WORDS: tl.constexpr,
-    PIXELS: tl.constexpr,
-    CAP: tl.constexpr,
-    CHANNELS: tl.constexpr,
-    CHUNK: tl.constexpr,
-    BLOCK: tl.constexpr,
+def write_bin_centers(
+    centers, rank, p0, p1, p2, inside, WIDTH: tl.constexpr, CAP: tl.constexpr, CHANNELS: tl.constexpr
 ):
-    """Write centres and sums of the first assignment, and each pixel's tag, rank + 2^16 owner; `places` counts bins.
-
-    Without a bitmap (WORDS is 0) every pixel's owner is its own bin, ties not yet looked at.
-    """
-    for start in range(0, num_centers, BLOCK):
-        k = start + tl.arange(0, BLOCK)
-        real = k < num_centers
-        tl.store(sums + k, tl.zeros((BLOCK,), tl.int64), mask=real)
-        tl.store(sums + CAP + k, tl.zeros((BLOCK,), tl.int64), mask=real)
-        tl.store(places + k, tl.zeros((BLOCK,), tl.int32), mask=real)
-    tl.debug_barrier()
-    for start in range(0, pixels, CHUNK):
-        at = start + tl.arange(0, CHUNK)
-        p0, p1, p2, inside = load_pixels(pixel, at, pixels, CHANNELS)
-        if WORDS > 0:
-            code = code_of(p0, p1, p2, WIDTH, BINS, CHANNELS)
-            rank = rank_of(code, inside, notes, WORDS)
-            nearest = nearest_bin(p0, p1, p2, code, inside, notes, WIDTH, BINS, CHANNELS)
-            owner = rank_of(nearest, inside, notes, WORDS)
-        else:
-            rank = tl.load(notes + 2 * PIXELS + at, mask=inside, other=0)
-            owner = rank
-        # Pixels of one bin all write the same centre.
-        tl.store(centers + rank, p0 // WIDTH * WIDTH + WIDTH // 2, mask=inside)
-        tl.store(centers + CAP + rank, p1 // WIDTH * WIDTH + (WIDTH // 2 if CHANNELS == 3 else 0), mask=inside)
-        tl.store(centers + 2 * CAP + rank, p2 // WIDTH * WIDTH + (WIDTH // 2 if CHANNELS == 3 else 0), mask=inside)
-        tl.store(tags + at, rank | (owner << 16), mask=inside)
-        tl.atomic_add(places + rank, 1, mask=inside, sem="relaxed", scope="cta")
-        add_to_sums(sums, owner, p0, p1, p2, 1, inside, CAP)
-    tl.debug_barrier()
-
-
-@triton.jit
-def sort_by_bin(
-    pixel,
-    pixels,
-    num_centers,
-    places,
-    tags,
-    sorted_pixels,
-    PIXELS: tl.constexpr,
-    CHANNELS: tl.constexpr,
-    CHUNK: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
-    """Write two int32 for each pixel, bin after bin: p0 + 2^16 p1, and p2 + 2^16 owner.
-
-    In which order the pixels of one bin come is left to chance; no result depends on it.
-    """
-    before = 0
-    for start in range(0, num_centers, BLOCK):
-        k = start + tl.arange(0, BLOCK)
-        count = tl.load(places + k, mask=k < num_centers, other=0)
-        tl.store(places + k, before + tl.cumsum(count, 0) - count, mask=k < num_centers)
-        before += tl.sum(count, 0)
-    tl.debug_barrier()
-    for start in range(0, pixels, CHUNK):
-        at = start + tl.arange(0, CHUNK)
-        p0, p1, p2, inside = load_pixels(pixel, at, pixels, CHANNELS)
-        tag = tl.load(tags + at, mask=inside, other=0)
-        to = tl.atomic_add(places + (tag & 0xFFFF), 1, mask=inside, sem="relaxed", scope="cta")
-        tl.store(sorted_pixels + to, p0 | (p1 << 16), mask=inside)
-        tl.store(sorted_pixels + PIXELS + to, p2 | ((tag >> 16) << 16), mask=inside)
-    tl.debug_barrier()
+    """Put each bin's middle where its cluster starts; pixels of one bin all write the same. Absent channels stay 0."""
+    tl.store(centers + rank, p0 // WIDTH * WIDTH + WIDTH // 2, mask=inside)
+    tl.store(centers + CAP + rank, p1 // WIDTH * WIDTH + (WIDTH // 2 if CHANNELS == 3 else 0), mask=inside)
+    tl.store(centers + 2 * CAP + rank, p2 // WIDTH * WIDTH + (WIDTH // 2 if CHANNELS == 3 else 0), mask=inside)

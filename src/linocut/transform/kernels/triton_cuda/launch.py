@@ -1,19 +1,30 @@
-"""How the palette kernel is launched: what follows from a rule, a shape and a device, worked out once and kept."""
+"""Which palette kernel is launched and how: worked out once from a rule, a shape and a device, and kept."""
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import triton
 
+from linocut.transform.kernels.triton_cuda.few import find_palettes_of_few
+from linocut.transform.kernels.triton_cuda.many import find_palettes_of_many
 from linocut.transform.settings import PaletteRule
 
 LARGEST_BITMAP = 1024  # words of 32 bins; finer bins are ranked by counting
 UNROLL = 4
+REGISTER_FILE = 65536  # of one multiprocessor
 
 
-class Setting(NamedTuple):
-    """Warps and registers of one program, pixels in a group, programs for each multiprocessor."""
+class Few(NamedTuple):
+    """Pixels a warp holds, programs for each multiprocessor, registers of a thread: the kernel of `few.py`."""
+
+    pixels: int
+    programs: int
+    registers: int
+
+
+class Many(NamedTuple):
+    """Warps, pixels in a group, programs for each multiprocessor, registers of a thread: the kernel of `many.py`."""
 
     warps: int
     group: int
@@ -22,14 +33,15 @@ class Setting(NamedTuple):
 
 
 # benchmarks/gpu_transform.py tries others.
-FEW_IMAGES = Setting(warps=8, group=64, programs=2, registers=128)
-MANY_IMAGES = Setting(warps=1, group=64, programs=16, registers=128)
+FEW_IMAGES = Few(pixels=128, programs=2, registers=128)
+MANY_IMAGES = Many(warps=1, group=128, programs=16, registers=128)
 MANY = 16  # images for each multiprocessor: from here on the number of instructions counts, below it their latency
 
 
 class Plan(NamedTuple):
-    """The kernel's sizes: programs, int64 and int32 words of scratch for all of them, thumbnail, compiled constants."""
+    """The kernel and its sizes: programs, int64 and int32 words of scratch, thumbnail, compiled constants."""
 
+    kernel: Any
     programs: int
     longs: int
     ints: int
@@ -37,6 +49,11 @@ class Plan(NamedTuple):
     columns: int
     most_colors: int
     constants: dict
+
+
+def setting_for(images: int, device: torch.device) -> Few | Many:
+    """The setting for a batch of this size."""
+    return MANY_IMAGES if images >= MANY * processors(device) else FEW_IMAGES
 
 
 @lru_cache(maxsize=256)
@@ -47,11 +64,9 @@ def palette_plan(
     height: int,
     width: int,
     device: torch.device,
-    few: Setting,
-    many: Setting,
+    setting: Few | Many,
 ) -> Plan:
     """How to find the palettes of images (images, channels, height, width)."""
-    setting = many if images >= MANY * processors(device) else few
     rows, columns = min(height, rule.thumbnail_size), min(width, rule.thumbnail_size)
     most = rule.most_colors(channels, height, width)
     bins = -(-2041 // (8 * rule.bin_levels))
@@ -59,9 +74,6 @@ def palette_plan(
     words = words if words <= LARGEST_BITMAP else 0
     block = max(32, triton.next_power_of_2(rows * columns))
     cap = max(32, triton.next_power_of_2(most))
-    warps = max(setting.warps, block // 1024)  # a warp must hold its share of every cluster of a fine thumbnail
-    group = min(block, setting.group)
-    notes = 2 * words if words else 3 * block
     programs = min(images, setting.programs * processors(device))
     constants = {
         "WIDTH": 8 * rule.bin_levels,
@@ -70,19 +82,26 @@ def palette_plan(
         "CHANNELS": channels,
         "PIXELS": block,
         "CAP": cap,
-        "NOTES": notes,
-        "GROUP": group,
-        "GROUPS": block // group,
-        "ROWS": warps,
         "BY_POPULATION": rule.by_population,
         "AT_LEAST_TWO": rule.at_least_two,
         "UNROLL": UNROLL,
-        "num_warps": warps,
         "maxnreg": setting.registers,
     }
-    longs = programs * (4 * cap + 2 * UNROLL)
-    ints = programs * (8 * cap + 3 * block + 9 * (block // group) + notes)
-    return Plan(programs, longs, ints, rows, columns, most, constants)
+    if isinstance(setting, Few):
+        notes = max(4 * block, 2 * words)
+        warps = min(max(1, block // setting.pixels), REGISTER_FILE // (32 * setting.registers))
+        warps = 1 << (warps.bit_length() - 1)
+        constants |= {"NOTES": notes, "num_warps": warps}
+        longs, ints = 4 * cap + 2 * UNROLL, 4 * cap + notes
+        kernel = find_palettes_of_few
+    else:
+        notes = 2 * words if words else 3 * block
+        group = min(block, setting.group)
+        warps = max(setting.warps, block // 1024)  # a warp must hold its share of every cluster of a fine thumbnail
+        constants |= {"NOTES": notes, "GROUP": group, "GROUPS": block // group, "ROWS": warps, "num_warps": warps}
+        longs, ints = 4 * cap + 2 * UNROLL, 8 * cap + 3 * block + 9 * (block // group) + notes
+        kernel = find_palettes_of_many
+    return Plan(kernel, programs, programs * longs, programs * ints, rows, columns, most, constants)
 
 
 @lru_cache(maxsize=64)

@@ -1,47 +1,24 @@
-"""Triton functions of Lloyd's rounds: where centres move, which pixels look again, who owns them.
+"""Triton functions of Lloyd's rounds for many images: pixels sorted by bin, in groups that look again together.
 
-Pixels lie sorted by bin, in groups. Two things spare work, and neither changes a bit of the result:
+Two things spare work, and neither changes a bit of the result:
 
 - *Slabs.* Clusters in bin order are nearly sorted by the first channel. If no pixel of a group is farther than r from
   its cluster, a centre whose first channel differs by more than r cannot win: a stretch of the centres is searched.
 - *Stillness.* A group whose surroundings no moving centre touched keeps its owners without being looked at.
 
-Sums and populations are kept, and only pixels that change hands are taken out and put in.
-
-Scratch memory is one slice for each program. `centers`: three int32 rows of coordinates. `table`: for each centre two
-int64, each a pair of float32: -2c for each channel and |c|². `sums`: two int64 rows of int32 pairs, three sums of
-coordinates and the population. `moves`: four int32 rows, for each centre that moved the span lowest + 2^16 highest of
-each channel, and a whole number not below the length of the move. `groups`: nine int32 rows, lowest and highest of
-each channel, the reach; then a list of groups, and how far a centre near each moved.
+Scratch memory is one slice for each program, besides `clusters.py`'s: `table`: for each centre two int64, each a pair
+of float32: -2c for each channel and |c|². `moves`: four int32 rows, for each centre that moved the span
+lowest + 2^16 highest of each channel, and a whole number not below the length of the move. `groups`: nine int32 rows,
+lowest and highest of each channel, the reach; then a list of groups, and how far a centre near each moved.
 """
 
 import triton
 import triton.language as tl
 
-from linocut.transform.kernels.triton_cuda.bins import add_to_sums
+from linocut.transform.kernels.triton_cuda.clusters import add_to_sums, high_float, low_float, move_to_means, pack
 
-LOW_HALF = tl.constexpr((1 << 32) - 1)
 NEVER = tl.constexpr(1.0e30)  # above every score
 NOWHERE = tl.constexpr(-32769)  # the span of a move that touches nothing: lowest 32767, highest -1
-
-
-@triton.jit
-def pack(low, high):
-    """Two float32 in one int64, so that one load brings both."""
-    low = low.to(tl.int32, bitcast=True).to(tl.int64) & LOW_HALF
-    return low | (high.to(tl.int32, bitcast=True).to(tl.int64) << 32)
-
-
-@triton.jit
-def low_float(pair):
-    """The first of the two."""
-    return (pair & LOW_HALF).to(tl.int32).to(tl.float32, bitcast=True)
-
-
-@triton.jit
-def high_float(pair):
-    """The second of the two."""
-    return (pair >> 32).to(tl.int32).to(tl.float32, bitcast=True)
 
 
 @triton.jit
@@ -73,15 +50,6 @@ def survey_groups(
 
 
 @triton.jit
-def mean(total, population, inverse):
-    """(2 total + n) // (2 n), from a quotient that is off by one at most."""
-    dividend = 2 * total + population
-    quotient = (dividend.to(tl.float32) * inverse).to(tl.int32)
-    rest = dividend - quotient * 2 * population
-    return quotient + (rest >= 2 * population).to(tl.int32) - (rest < 0).to(tl.int32)
-
-
-@triton.jit
 def write_table(table, k, c0, c1, c2, which):
     """Put centres into the table of -2c and |c|²."""
     f0, f1, f2 = c0.to(tl.float32), c1.to(tl.float32), c2.to(tl.float32)
@@ -107,21 +75,7 @@ def move_centers(
     for start in range(0, num_centers, BLOCK):
         k = start + tl.arange(0, BLOCK)
         real = k < num_centers
-        firsts = tl.load(sums + k, mask=real, other=0)
-        last = tl.load(sums + CAP + k, mask=real, other=0)
-        old0 = tl.load(centers + k, mask=real, other=0)
-        old1 = tl.load(centers + CAP + k, mask=real, other=0)
-        old2 = tl.load(centers + 2 * CAP + k, mask=real, other=0)
-        population = (last >> 32).to(tl.int32)
-        some = tl.maximum(population, 1)
-        inverse = 0.5 / some.to(tl.float32)
-        new0 = tl.where(population > 0, mean((firsts & LOW_HALF).to(tl.int32), some, inverse), old0)
-        new1 = tl.where(population > 0, mean((firsts >> 32).to(tl.int32), some, inverse), old1)
-        new2 = tl.where(population > 0, mean((last & LOW_HALF).to(tl.int32), some, inverse), old2)
-        moved = real & ((new0 != old0) | (new1 != old1) | (new2 != old2))
-        tl.store(centers + k, new0, mask=moved)
-        tl.store(centers + CAP + k, new1, mask=moved)
-        tl.store(centers + 2 * CAP + k, new2, mask=moved)
+        old0, old1, old2, new0, new1, new2, moved = move_to_means(centers, sums, k, real, CAP)
         write_table(table, k, new0, new1, new2, moved | (real & write_all))
         one = moved.to(tl.int32)
         place = num_moved + tl.cumsum(one, 0) - one
