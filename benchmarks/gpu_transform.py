@@ -1,4 +1,4 @@
-"""Time the CUDA backend: `python benchmarks/gpu_transform.py [--variants] [--out FOLDER]`, or `--once` for a profiler.
+"""Time the CUDA backend: `python benchmarks/gpu_transform.py [--variants] [--out FOLDER]`.
 
 First every result is compared with the reference, then each stage and the whole are timed by device events around
 CUDA graph replays, over several input sets in turn, after a warm-up; the median is reported.
@@ -57,7 +57,7 @@ def odd_images(dice):
     def noise(*shape):
         return torch.from_numpy(dice.random(shape, dtype=np.float32)).cuda()
 
-    strange = noise(2, 3, 20, 20) * 3 - 1
+    strange = noise(2, 3, 32, 32) * 3 - 1
     strange[0, :, :3] = float("nan")
     strange[1, 0, 0] = float("inf")
     yield "crops 32", crops(16, 32, dice)
@@ -65,13 +65,15 @@ def odd_images(dice):
     yield "flat", torch.full((2, 3, 32, 32), 0.4).cuda()
     yield "whole levels", (noise(2, 3, 32, 32) * 24).round() * 8 / 255
     yield "not finite", strange
-    for height, width in ((1, 1), (2, 2), (1, 40), (40, 1), (3, 2), (33, 47), (5, 700), (700, 5)):
+    for height, width in ((1, 1), (2, 2), (3, 2), (33, 47), (5, 700), (700, 5)):
         yield f"{height}x{width}", noise(3, 3, height, width)
     yield "grey 28", crops(8, 28, dice)[:, :1].contiguous()
     yield "crops 224", crops(2, 224, dice)
 
 
-SHOWN_TO_EVERY_RULE = ("crops 32", "noise 32", "33x47", "grey 28", "crops 224")
+# Others go through one rule: what takes long is compiling a kernel for each rule and number of pixels.
+SHOWN_TO_EVERY_RULE = ("crops 32", "noise 32", "33x47")
+SHOWN = {"two": ("grey 28",), "large": ("crops 224",)}
 
 
 def rules():
@@ -109,16 +111,19 @@ def first_difference(x, blur, palette):
 
 
 def check_parity(dice):
-    """Compare every odd image under every rule with the reference; return the failures."""
-    failures, tried = [], 0
+    """Compare the odd images with the reference, as few and as many; return the failures."""
+    failures, tried, usual = [], 0, launch.MANY
     images = list(odd_images(dice))
     for (image_name, x), (rule_name, blur, palette) in itertools.product(images, list(rules())):
-        if rule_name != "small" and image_name not in SHOWN_TO_EVERY_RULE:
+        for_all = image_name in SHOWN_TO_EVERY_RULE
+        if not (for_all or rule_name == "small" or image_name in SHOWN.get(rule_name, ())):
             continue
-        tried += len(x)
-        wrong = first_difference(x, blur, palette)
-        if wrong:
-            failures.append(f"{image_name} under {rule_name}: {wrong}")
+        for launch.MANY in (usual, 0) if for_all else (usual,):
+            tried += len(x)
+            wrong = first_difference(x, blur, palette)
+            if wrong:
+                failures.append(f"{image_name} under {rule_name}, MANY {launch.MANY}: {wrong}")
+        launch.MANY = usual
     x = crops(4096, 32, dice)
     once, again = transform(x, *SMALL), transform(x.flip(0).contiguous(), *SMALL)
     if not all(torch.equal(a, b.flip(0)) for a, b in zip(once, again, strict=True)):
@@ -127,9 +132,7 @@ def check_parity(dice):
     if not all(torch.equal(a, b[:64]) for a, b in zip(few, once, strict=True)):
         failures.append("64 of 4096 images by themselves: other results")
     grad = torch.randn_like(x)
-    if not torch.equal(
-        backend.blur_transpose(grad, once[2], SMALL[0]), backend.blur_transpose(grad, once[2], SMALL[0])
-    ):
+    if not torch.equal(*(backend.blur_transpose(grad, once[2], SMALL[0]) for _ in range(2))):
         failures.append("blur_transpose: other bits the second time")
     failures += check_transpose(dice)
     print(f"parity: {tried} images against the reference, {len(failures)} failures")
@@ -197,11 +200,6 @@ def stages(x_sets, blur, palette):
             lambda g, level: backend.blur_transpose(g, level, blur),
             [(g, m[2]) for g, m in zip(grads, made, strict=True)],
         ),
-        "transpose, no graph": median_ms(
-            lambda g, level: backend.blur_transpose(g, level, blur),
-            [(g, m[2]) for g, m in zip(grads, made, strict=True)],
-            graph=False,
-        ),
         "total": median_ms(lambda x: transform(x, blur, palette)[0], enter),
         "total, no graph": median_ms(lambda x: transform(x, blur, palette)[0], enter, graph=False),
         "codebook only": median_ms(lambda x: transform(x, NO_BLUR, palette)[0], enter),
@@ -212,7 +210,7 @@ def stages(x_sets, blur, palette):
 def lloyd_profile(y_sets, palette):
     """Milliseconds of find_palette by number of Lloyd steps, and with a separation that keeps one colour."""
     results = {}
-    for steps in (0, 1, 2, 3, 4, 6, 10, 20):
+    for steps in (0, 1, 2, 4, 10, 20):
         rule = PaletteRule(**{**vars(palette), "lloyd_steps": steps})
         results[f"steps {steps}"] = median_ms(lambda y, rule=rule: backend.find_palette(y, rule), y_sets)
     rule = PaletteRule(**{**vars(palette), "separation": 4000})
@@ -220,72 +218,31 @@ def lloyd_profile(y_sets, palette):
     return results
 
 
-# warps, pixels in a group, programs for each multiprocessor, registers
-PALETTES_OF_FEW = "FEW_IMAGES", [
-    launch.Setting(*setting)
-    for setting in [
-        (8, 64, 2, 128), (4, 64, 2, 128), (16, 64, 1, 128), (8, 32, 2, 128), (16, 32, 1, 128), (4, 128, 2, 128),
-        (8, 64, 2, 64), (2, 64, 2, 128), (1, 64, 2, 255), (32, 32, 1, 64),
-    ]
-]  # fmt: skip
-PALETTES_OF_MANY = "MANY_IMAGES", [
-    launch.Setting(*setting)
-    for setting in [
-        (1, 64, 16, 128), (1, 64, 20, 96), (1, 64, 24, 80), (1, 64, 32, 64), (1, 64, 12, 168), (1, 64, 8, 255),
-        (1, 128, 16, 128), (1, 128, 24, 80), (1, 32, 24, 80), (2, 64, 16, 64), (2, 64, 8, 128), (2, 128, 8, 128),
-        (4, 64, 8, 64), (4, 64, 4, 128),
-    ]
-]  # fmt: skip
-BLUR_SETTINGS = "BLUR_WARPS", [2, 1, 4]
-LARGE_BLUR_SETTINGS = "LARGE_BLUR_WARPS", [4, 8]
-PAINT_SETTINGS = "PAINT_BLOCK", [512, 256, 1024]
+# The first is the usual one.
+OF_FEW = "FEW_IMAGES", [launch.Few(*s) for s in [(128, 2, 128), (64, 1, 128), (128, 3, 80), (256, 4, 128)]]
+OF_MANY = (
+    "MANY_IMAGES",
+    [launch.Many(1, *s) for s in [(128, 16, 128), (128, 12, 168), (128, 20, 96), (256, 16, 128), (256, 12, 168)]],
+)
 
 
-def try_settings(module, name_and_settings, work, sets_by_size):
-    """Milliseconds of `work` for other launch settings, by size; the first is the usual one and comes again last."""
+def try_settings(name_and_settings, sets_by_size):
+    """Milliseconds of find_palette for other launch settings, by size; the usual one comes again last."""
     name, settings = name_and_settings
-    usual = getattr(module, name)
     table = {}
     for setting in [*settings, settings[0]]:
-        setattr(module, name, setting)
+        setattr(launch, name, setting)
         try:
-            row = {size: round(median_ms(work, sets), 4) for size, sets in sets_by_size.items()}
+            row = {
+                size: round(median_ms(lambda y: backend.find_palette(y, SMALL[1]), sets), 4)
+                for size, sets in sets_by_size.items()
+            }
         except Exception as error:  # a setting the device cannot launch is a result too
             row = {"error": str(error)[:80]}
-        key = str(tuple(setting) if isinstance(setting, tuple) else setting)
+        key = str(tuple(setting))
         table[key + " again" if key in table else key] = row
-        print(f"{name:16} {key:24}", row, flush=True)
-    setattr(module, name, usual)
+        print(f"{name:12} {key:24}", row, flush=True)
     return table
-
-
-def try_variants(dice):
-    """Every stage's milliseconds for other launch settings."""
-    small = {b: [crops(b, 32, dice) for _ in range(INPUT_SETS)] for b in (128, 4096)}
-    large = [crops(64, 224, dice) for _ in range(INPUT_SETS)]
-    made = {f"{b}x32": [transform(x, *SMALL) for x in sets] for b, sets in small.items()}
-    found = {size: [(m[1],) for m in sets] for size, sets in made.items()}
-    made["64x224"] = [transform(x, *LARGE) for x in large]
-    painting = {size: [(m[1], m[3], m[5]) for m in sets] for size, sets in made.items()}
-    entering = {f"{b}x32": [(x,) for x in sets] for b, sets in small.items()}
-    backward = {size: [(torch.randn(m[0].shape, device="cuda"), m[2]) for m in sets] for size, sets in made.items()}
-    large_enter, large_back = {"64x224": [(x,) for x in large]}, {"64x224": backward.pop("64x224")}
-
-    def palettes(y):
-        return backend.find_palette(y, SMALL[1])
-
-    def back(rule):
-        return lambda grad, level: backend.blur_transpose(grad, level, rule)
-
-    return {
-        "find_palette, few": try_settings(launch, PALETTES_OF_FEW, palettes, {"128x32": found["128x32"]}),
-        "find_palette, many": try_settings(launch, PALETTES_OF_MANY, palettes, {"4096x32": found["4096x32"]}),
-        "blur 32": try_settings(backend, BLUR_SETTINGS, lambda x: backend.blur(x, SMALL[0]), entering),
-        "transpose 32": try_settings(backend, BLUR_SETTINGS, back(SMALL[0]), backward),
-        "blur 224": try_settings(backend, LARGE_BLUR_SETTINGS, lambda x: backend.blur(x, LARGE[0]), large_enter),
-        "transpose 224": try_settings(backend, LARGE_BLUR_SETTINGS, back(LARGE[0]), large_back),
-        "paint": try_settings(backend, PAINT_SETTINGS, backend.paint, painting),
-    }
 
 
 def ceilings():
@@ -301,14 +258,18 @@ def about():
     return {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "commit": commit, **ceilings()}
 
 
-def measure():
+def measure(variants):
     """Compare with the reference, then time every stage; all numbers, with a short table printed last."""
     dice = np.random.default_rng(0)
     report = {**about(), "parity failures": check_parity(dice)}
-    small = {b: [(backend.blur(crops(b, 32, dice), SMALL[0])[0],) for _ in range(INPUT_SETS)] for b in (128, 4096)}
-    report["lloyd"] = {b: lloyd_profile(sets, SMALL[1]) for b, sets in small.items()}
+    few_and_many = [(b, [crops(b, 32, dice) for _ in range(INPUT_SETS)]) for b in (128, 1000, 4096)]
+    small = {b: [(backend.blur(x, SMALL[0])[0],) for x in sets] for b, sets in few_and_many}
+    report["lloyd"] = {b: lloyd_profile(small[b], SMALL[1]) for b in (128, 4096)}
     noise = [(backend.blur(torch.rand((4096, 3, 32, 32), device="cuda"), SMALL[0])[0],)]
     report["noise, find_palette at 4096"] = median_ms(lambda y: backend.find_palette(y, SMALL[1]), noise)
+    if variants:
+        report["few"] = try_settings(OF_FEW, {b: small[b] for b in (128, 1000)})
+        report["many"] = try_settings(OF_MANY, {4096: small[4096]})
     report["stages"] = {}
     for batch, side in SIZES:
         sets = [crops(batch, side, dice) for _ in range(INPUT_SETS if batch < 10000 else 2)]
@@ -331,25 +292,11 @@ def show(report):
     print(f"parity failures: {len(report['parity failures'])}")
 
 
-def once():
-    """Each kernel a few times at batch 4096, for a profiler to look at."""
-    x = crops(4096, 32, np.random.default_rng(0))
-    for _ in range(3):
-        level = transform(x, *SMALL)[2]
-        backend.blur_transpose(x, level, SMALL[0])
-    torch.cuda.synchronize()
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--variants", action="store_true", help="only try other launch settings of the kernels")
-    parser.add_argument("--once", action="store_true", help="only run the kernels, for a profiler")
+    parser.add_argument("--variants", action="store_true", help="also try other launch settings of the palette kernels")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out/benchmarks")))
     arguments = parser.parse_args()
-    if arguments.once:
-        once()
-    else:
-        name = "gpu_variants" if arguments.variants else "gpu_transform"
-        results = try_variants(np.random.default_rng(0)) if arguments.variants else measure()
-        arguments.out.mkdir(parents=True, exist_ok=True)
-        (arguments.out / f"{name}.json").write_text(json.dumps(results, indent=1))
+    results = measure(arguments.variants)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "gpu_transform.json").write_text(json.dumps(results, indent=1))

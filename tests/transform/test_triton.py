@@ -83,7 +83,7 @@ def two_halves():
 
 
 CASES = {
-    "cifar": (natural(2, 3, 8, 9), CIFAR, PaletteRule(separation=192)),
+    "cifar": (natural(1, 3, 8, 9), CIFAR, PaletteRule(separation=192)),
     "ties on bin faces": (on_bin_faces(1, 3, 8, 8), NO_BLUR, PaletteRule(separation=20)),
     "ties, no step": (on_bin_faces(1, 3, 8, 8), NO_BLUR, PaletteRule(separation=0, lloyd_steps=0)),
     "grey": (natural(1, 1, 12, 12), MNIST, PaletteRule(separation=1836, at_least_two=True)),
@@ -97,7 +97,11 @@ CASES = {
     "one bin": (noise(1, 3, 4, 4), NO_BLUR, PaletteRule(separation=192, bin_levels=256)),
     "many colours": (noise(1, 3, 17, 17), NO_BLUR, PaletteRule(separation=192, lloyd_steps=3)),
     "one step": (natural(1, 3, 6, 6), NO_BLUR, PaletteRule(separation=192, lloyd_steps=1)),
-    "thumbnail": (natural(1, 3, 21, 13), NO_BLUR, PaletteRule(separation=192, thumbnail_size=8)),
+    "thumbnail": (
+        natural(1, 3, 21, 13),
+        NO_BLUR,
+        PaletteRule(separation=192, thumbnail_size=8, lloyd_steps=4),
+    ),
     "one axis shrunk": (natural(1, 3, 5, 11), NO_BLUR, PaletteRule(separation=192, thumbnail_size=8)),
     "wide kernel, tiny image": (
         noise(1, 3, 2, 3),
@@ -105,29 +109,33 @@ CASES = {
         PaletteRule(separation=192),
     ),
     "one pixel": (noise(1, 3, 1, 1), CIFAR, PaletteRule(separation=192)),
-    "one column, two windows": (natural(1, 1, 65, 1), MNIST, PaletteRule(separation=192)),
+    "one column, two windows": (natural(1, 1, 65, 1), MNIST, PaletteRule(separation=192, lloyd_steps=2)),
     "windows both ways": (
         natural(1, 1, 70, 66),
         BlurRule.of((11, 5, 3), (10, 20)),
-        PaletteRule(separation=96, thumbnail_size=8),
+        PaletteRule(separation=96, thumbnail_size=8, lloyd_steps=2),
     ),
     "a kernel wider than windows": (
         natural(1, 1, 66, 3),
         BlurRule.of((61, 5), (20,)),
-        PaletteRule(separation=192, thumbnail_size=8),
+        PaletteRule(separation=192, thumbnail_size=8, lloyd_steps=2),
     ),
-    "many groups of pixels": (natural(1, 3, 16, 17), CIFAR, PaletteRule(separation=192)),
+    "many groups of pixels": (natural(1, 3, 16, 17), NO_BLUR, PaletteRule(separation=192, lloyd_steps=6)),
     "out of range": (out_of_range(), NO_BLUR, PaletteRule(separation=192)),
 }
 
 
 @needs_kernels
 @pytest.mark.parametrize("name", CASES)
-def test_every_stage_equals_the_reference(backend, name):
+def test_every_stage_equals_the_reference(backend, monkeypatch, name):
     images, blur, palette = CASES[name]
     x = torch.from_numpy(images).to(DEVICE)
     y, level = backend.blur(x, blur)
-    colors, population, num_colors = backend.find_palette(y, palette)
+    found_as_few = backend.find_palette(y, palette)
+    monkeypatch.setattr(backend.launch, "MANY", 0)
+    for few, many in zip(found_as_few, backend.find_palette(y, palette), strict=True):
+        assert torch.equal(few, many)
+    colors, population, num_colors = found_as_few
     painted = backend.paint(y, colors, num_colors)
     assert np.array_equal(x.cpu().numpy(), images, equal_nan=True)
     assert colors.shape[1] == palette.most_colors(*images.shape[1:])
@@ -185,16 +193,28 @@ def test_transpose_equals_the_matrix(backend, height, width, sizes):
 
 
 @needs_kernels
-def test_one_warp_for_each_image_finds_the_same(backend, monkeypatch):
-    """The setting for large batches, with more images than programs."""
-    rule = PaletteRule(separation=192)
-    y, _ = backend.blur(torch.from_numpy(natural(3, 3, 8, 9, seed=4)).to(DEVICE), CIFAR)
-    wanted = backend.find_palette(y, rule)
-    many = backend.launch.MANY_IMAGES._replace(programs=1)
-    monkeypatch.setattr(backend.launch, "FEW_IMAGES", many)
+@pytest.mark.parametrize("threshold", [10**6, 0], ids=["few", "many"])
+def test_programs_take_one_image_after_another(backend, monkeypatch, threshold):
+    """More images than programs; small groups, so that an image has several."""
+    monkeypatch.setattr(backend.launch, "MANY", threshold)
+    monkeypatch.setattr(backend.launch, "FEW_IMAGES", backend.launch.FEW_IMAGES._replace(programs=1))
+    many = backend.launch.MANY_IMAGES._replace(programs=1, group=32)
     monkeypatch.setattr(backend.launch, "MANY_IMAGES", many)
-    for a, b in zip(backend.find_palette(y, rule), wanted, strict=True):
-        assert torch.equal(a, b)
+    rule = PaletteRule(separation=192, lloyd_steps=8)
+    images = natural(2, 3, 6, 7, seed=4)
+    y, _ = backend.blur(torch.from_numpy(images).to(DEVICE), NO_BLUR)
+    colors, population, num_colors = backend.find_palette(y, rule)
+    for i, image in enumerate(images):
+        wanted = reference.find_palette(reference.enter(image), rule)
+        assert num_colors[i] == len(wanted.colors)
+        assert np.array_equal(colors[i, : num_colors[i]].cpu(), wanted.colors)
+        assert np.array_equal(population[i, : num_colors[i]].cpu(), wanted.population)
+
+
+def test_a_large_batch_goes_to_the_kernel_for_many(backend):
+    few, many = (backend.launch.setting_for(n, torch.device("cpu")) for n in (15, 16))
+    assert isinstance(few, backend.launch.Few)
+    assert isinstance(many, backend.launch.Many)
 
 
 @needs_kernels

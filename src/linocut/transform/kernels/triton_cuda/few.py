@@ -43,7 +43,8 @@ NEVER = tl.constexpr(1.0e30)  # a key above every real one
 FAR = tl.constexpr(1.0e9)  # a coordinate whose key is above every exact one
 
 
-@triton.jit
+# Another batch size or number of rounds is no reason to compile anew.
+@triton.jit(do_not_specialize=["images", "lloyd_steps", "squared_separation"])
 def find_palettes_of_few(
     small,
     colors,

@@ -30,7 +30,8 @@ from linocut.transform.kernels.triton_cuda.groups import (
 from linocut.transform.kernels.triton_cuda.separation import next_image, write_colors
 
 
-@triton.jit
+# Another batch size or number of rounds is no reason to compile anew.
+@triton.jit(do_not_specialize=["images", "lloyd_steps", "squared_separation"])
 def find_palettes_of_many(
     small,
     colors,
