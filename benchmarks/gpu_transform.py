@@ -45,9 +45,9 @@ def crops(count, side, dice, device="cuda"):
         image = photo[int(dice.integers(2)), :, top : top + side, left : left + side]
         images.append(image.flip(2) if dice.integers(2) else image)
     batch = torch.stack(images)
-    generator = torch.Generator(device).manual_seed(int(dice.integers(2**31)))
-    batch *= 1 - 0.1 * torch.rand((count, 1, 1, 1), generator=generator, device=device)
-    batch += torch.randn(batch.shape, generator=generator, device=device)
+    rng = torch.Generator(device).manual_seed(int(dice.integers(2**31)))
+    batch *= 1 - 0.1 * torch.rand((count, 1, 1, 1), generator=rng, device=device)
+    batch += torch.randn(batch.shape, generator=rng, device=device)
     return (batch.round().clamp(0, 255) / 255).contiguous()
 
 
@@ -135,9 +135,7 @@ def check_parity(dice):
     if not torch.equal(*(backend.blur_transpose(grad, once[2], SMALL[0]) for _ in range(2))):
         failures.append("blur_transpose: other bits the second time")
     failures += check_transpose(dice)
-    print(f"parity: {tried} images against the reference, {len(failures)} failures")
-    for failure in failures:
-        print("  FAILED", failure)
+    print(f"parity: {tried} images against the reference, {len(failures)} failures", *failures, sep="\n  ")
     return failures
 
 
@@ -226,6 +224,11 @@ OF_MANY = (
 )
 
 
+def find_small_palette(y):
+    """The palettes of small images."""
+    return backend.find_palette(y, SMALL[1])
+
+
 def try_settings(name_and_settings, sets_by_size):
     """Milliseconds of find_palette for other launch settings, by size; the usual one comes again last."""
     name, settings = name_and_settings
@@ -233,10 +236,7 @@ def try_settings(name_and_settings, sets_by_size):
     for setting in [*settings, settings[0]]:
         setattr(launch, name, setting)
         try:
-            row = {
-                size: round(median_ms(lambda y: backend.find_palette(y, SMALL[1]), sets), 4)
-                for size, sets in sets_by_size.items()
-            }
+            row = {size: round(median_ms(find_small_palette, sets), 4) for size, sets in sets_by_size.items()}
         except Exception as error:  # a setting the device cannot launch is a result too
             row = {"error": str(error)[:80]}
         key = str(tuple(setting))
@@ -245,28 +245,23 @@ def try_settings(name_and_settings, sets_by_size):
     return table
 
 
-def ceilings():
-    """Measured device-to-device copy, terabytes a second counting reads and writes."""
-    source = torch.randint(255, (2**31,), dtype=torch.uint8, device="cuda")
-    target = torch.empty_like(source)
-    return {"copy TB/s": 2 * source.numel() / median_ms(target.copy_, [(source,)], graph=False) / 1e9}
-
-
 def about():
-    """What was measured where."""
+    """What was measured where, and the device's copy in terabytes a second, counting reads and writes."""
     commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
-    return {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "commit": commit, **ceilings()}
+    source = torch.randint(255, (2**31,), dtype=torch.uint8, device="cuda")
+    speed = 2 * source.numel() / median_ms(torch.empty_like(source).copy_, [(source,)], graph=False) / 1e9
+    return {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "commit": commit, "copy TB/s": speed}
 
 
 def measure(variants):
     """Compare with the reference, then time every stage; all numbers, with a short table printed last."""
     dice = np.random.default_rng(0)
     report = {**about(), "parity failures": check_parity(dice)}
-    few_and_many = [(b, [crops(b, 32, dice) for _ in range(INPUT_SETS)]) for b in (128, 1000, 4096)]
-    small = {b: [(backend.blur(x, SMALL[0])[0],) for x in sets] for b, sets in few_and_many}
+    crop_sets = {b: [crops(b, 32, dice) for _ in range(INPUT_SETS)] for b in (128, 1000, 4096)}
+    small = {b: [(backend.blur(x, SMALL[0])[0],) for x in sets] for b, sets in crop_sets.items()}
     report["lloyd"] = {b: lloyd_profile(small[b], SMALL[1]) for b in (128, 4096)}
     noise = [(backend.blur(torch.rand((4096, 3, 32, 32), device="cuda"), SMALL[0])[0],)]
-    report["noise, find_palette at 4096"] = median_ms(lambda y: backend.find_palette(y, SMALL[1]), noise)
+    report["noise, find_palette at 4096"] = median_ms(find_small_palette, noise)
     if variants:
         report["few"] = try_settings(OF_FEW, {b: small[b] for b in (128, 1000)})
         report["many"] = try_settings(OF_MANY, {4096: small[4096]})

@@ -95,14 +95,18 @@ CASES = {
     "fine bins": (noise(1, 3, 6, 6), NO_BLUR, PaletteRule(separation=192, bin_levels=3, lloyd_steps=3)),
     "keys too large": (noise(1, 3, 9, 9), NO_BLUR, PaletteRule(separation=192, bin_levels=100)),
     "one bin": (noise(1, 3, 4, 4), NO_BLUR, PaletteRule(separation=192, bin_levels=256)),
-    "many colours": (noise(1, 3, 17, 17), NO_BLUR, PaletteRule(separation=192, lloyd_steps=3)),
+    "many colours": (noise(1, 3, 17, 17), NO_BLUR, PaletteRule(separation=192, lloyd_steps=2)),
     "one step": (natural(1, 3, 6, 6), NO_BLUR, PaletteRule(separation=192, lloyd_steps=1)),
     "thumbnail": (
         natural(1, 3, 21, 13),
         NO_BLUR,
-        PaletteRule(separation=192, thumbnail_size=8, lloyd_steps=4),
+        PaletteRule(separation=192, thumbnail_size=8, lloyd_steps=2),
     ),
-    "one axis shrunk": (natural(1, 3, 5, 11), NO_BLUR, PaletteRule(separation=192, thumbnail_size=8)),
+    "one axis shrunk": (
+        natural(1, 3, 5, 11),
+        NO_BLUR,
+        PaletteRule(separation=192, thumbnail_size=8, lloyd_steps=2),
+    ),
     "wide kernel, tiny image": (
         noise(1, 3, 2, 3),
         BlurRule.of((9, 7, 3), (20, 40)),
@@ -120,7 +124,7 @@ CASES = {
         BlurRule.of((61, 5), (20,)),
         PaletteRule(separation=192, thumbnail_size=8, lloyd_steps=2),
     ),
-    "many groups of pixels": (natural(1, 3, 16, 17), NO_BLUR, PaletteRule(separation=192, lloyd_steps=6)),
+    "many groups of pixels": (natural(1, 3, 16, 17), NO_BLUR, PaletteRule(separation=192, lloyd_steps=4)),
     "out of range": (out_of_range(), NO_BLUR, PaletteRule(separation=192)),
 }
 
@@ -132,9 +136,10 @@ def test_every_stage_equals_the_reference(backend, monkeypatch, name):
     x = torch.from_numpy(images).to(DEVICE)
     y, level = backend.blur(x, blur)
     found_as_few = backend.find_palette(y, palette)
-    monkeypatch.setattr(backend.launch, "MANY", 0)
-    for few, many in zip(found_as_few, backend.find_palette(y, palette), strict=True):
-        assert torch.equal(few, many)
+    if blur in (NO_BLUR, CIFAR):  # the other cases are about the blur
+        monkeypatch.setattr(backend.launch, "MANY", 0)
+        for few, many in zip(found_as_few, backend.find_palette(y, palette), strict=True):
+            assert torch.equal(few, many)
     colors, population, num_colors = found_as_few
     painted = backend.paint(y, colors, num_colors)
     assert np.array_equal(x.cpu().numpy(), images, equal_nan=True)

@@ -122,9 +122,12 @@ def find_palettes_of_few(
             if num_moved == 0:
                 step = lloyd_steps
             if step < lloyd_steps:
-                stood = tl.load(centers + 3 * CAP + owner, mask=inside, other=0) == 0
-                best = tl.where(stood & (step > 1), key, NEVER)
-                best, second = compare_listed(f0, f1, f2, best, listed, length, PIXELS, ROW, CHANNELS, UNROLL)
+                # Loaded before the comparisons and used after them, so that they hide its latency.
+                owner_moved = tl.load(centers + 3 * CAP + owner, mask=inside, other=0)
+                best, second = compare_listed(f0, f1, f2, listed, length, PIXELS, ROW, CHANNELS, UNROLL)
+                key = tl.where((owner_moved == 0) & (step > 1), key, NEVER)
+                second = tl.minimum(second, tl.maximum(best, key))
+                best = tl.minimum(best, key)
                 whole = tl.minimum(best, EXACT * 1.0).to(tl.int32)
                 winner = whole & ((1 << bits) - 1)
                 need = inside & ((whole >= EXACT) | ((whole >> bits) >= bound))
@@ -191,11 +194,12 @@ def list_moved(
 
 @triton.jit
 def compare_listed(
-    p0, p1, p2, best, listed, length,
+    p0, p1, p2, listed, length,
     PIXELS: tl.constexpr, ROW: tl.constexpr, CHANNELS: tl.constexpr, UNROLL: tl.constexpr,
 ):  # fmt: skip
-    """The two smallest keys of each pixel, among `best` and the listed centres'; p is scaled."""
-    second = tl.full((PIXELS,), NEVER, tl.float32)
+    """The two smallest keys of each pixel among the listed centres'; p is scaled."""
+    best = tl.full((PIXELS,), NEVER, tl.float32)
+    second = best
     for start in range(0, length, UNROLL):
         for step in tl.static_range(UNROLL):
             pair = tl.load(listed + start + step)
@@ -217,7 +221,7 @@ def search_everywhere(
     PIXELS: tl.constexpr, CAP: tl.constexpr, CHANNELS: tl.constexpr,
 ):  # fmt: skip
     """Leave owner, squared distance and the second smallest one of the `count` pixels in need in rows of `notes`."""
-    SOME: tl.constexpr = 16
+    SOME: tl.constexpr = 16  # hardly ever are more in need, but for the first rounds
     BLOCK: tl.constexpr = 64
     wanted = need.to(tl.int32)
     place = tl.cumsum(wanted, 0) - wanted
