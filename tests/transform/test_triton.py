@@ -95,7 +95,7 @@ CASES = {
     "fine bins": (noise(1, 3, 6, 6), NO_BLUR, PaletteRule(separation=192, bin_levels=3, lloyd_steps=3)),
     "keys too large": (noise(1, 3, 9, 9), NO_BLUR, PaletteRule(separation=192, bin_levels=100)),
     "one bin": (noise(1, 3, 4, 4), NO_BLUR, PaletteRule(separation=192, bin_levels=256)),
-    "many colours": (noise(1, 3, 17, 17), NO_BLUR, PaletteRule(separation=192, lloyd_steps=2)),
+    "many colours": (noise(1, 3, 17, 17), NO_BLUR, PaletteRule(separation=800, lloyd_steps=2)),
     "one step": (natural(1, 3, 6, 6), NO_BLUR, PaletteRule(separation=192, lloyd_steps=1)),
     "thumbnail": (
         natural(1, 3, 21, 13),
@@ -124,7 +124,7 @@ CASES = {
         BlurRule.of((61, 5), (20,)),
         PaletteRule(separation=192, thumbnail_size=8, lloyd_steps=2),
     ),
-    "many groups of pixels": (natural(1, 3, 16, 17), NO_BLUR, PaletteRule(separation=192, lloyd_steps=4)),
+    "many groups of pixels": (natural(1, 3, 16, 17), NO_BLUR, PaletteRule(separation=500, lloyd_steps=3)),
     "out of range": (out_of_range(), NO_BLUR, PaletteRule(separation=192)),
 }
 
