@@ -8,18 +8,24 @@ part was measured. --timed-steps 0 times whole epochs. The start of a segment (e
 apart, and checkpoints are left out. Without --data the images are smooth random pictures, and the record says
 so: the network does not care, and the transform finds 27 colours from 156 bins in them, against 26 from 132 in
 CIFAR-10's test images (means over 300), so AC+AB is timed a little too slow rather than too fast.
+
+Cases that follow each other with the same batch share one network, compiled once: name them in that order.
+A case that fails is recorded with its error, and the others go on; the exit status is then 1. The record is
+written after every case. --budget-seconds skips the cases that would begin later than that.
 """
 
 import argparse
 import gc
 import math
+import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
 
 from linocut.data.dataset import from_arrays
+from linocut.models.store import rebuild_transform
 from linocut.training.capture import WARMUP_STEPS, CapturedStep, can_capture
 from linocut.training.config import TrainingConfig
 from linocut.training.epochs import EpochPlan, Ownership, steps_per_epoch
@@ -36,6 +42,7 @@ GIB = 1 << 30
 class Timing:
     """One case. epoch_seconds is measured if timed_steps equals steps_per_epoch, else extrapolated from them."""
 
+    case: str
     batch_size: int
     attack_steps: int
     transform: str
@@ -83,6 +90,8 @@ def images_for(arguments):
 def config_for(arguments, batch_size, attack_steps, transform):
     """ATTA on CIFAR-10 as the fast recipes run it: bfloat16, channels_last, perturbations in eight bits."""
     described = None
+    if transform not in ("none", "acab"):
+        raise ValueError(f"a transform is none or acab, got {transform!r}")
     if transform == "acab":
         from linocut.transform.modules import EssentialFeatures
 
@@ -105,16 +114,54 @@ def config_for(arguments, batch_size, attack_steps, transform):
     )
 
 
-def time_case(arguments, images, case):
+class Bench:
+    """A trainer for one batch size, kept from case to case for its compiled network."""
+
+    def __init__(self, arguments, images):
+        self.arguments, self.images = arguments, images
+        self.device = torch.device(arguments.device)
+        self.own = Ownership(num_examples=len(images.labels), shards=1)
+        self.trainer = None
+
+    def trainer_for(self, config):
+        """A trainer that takes steps by this config; a new one where the batch is another."""
+        if self.trainer is None or self.trainer.config.batch_size != config.batch_size:
+            self.drop()
+            bare = replace(config, transform=None)
+            self.trainer = make_trainer(bare, self.images, self.own, self.device, World(), Path("unused"), False)
+        transform = None
+        if config.transform is not None:
+            settings = {**config.transform["settings"], "validate": False}
+            transform = rebuild_transform(config.transform["class"], settings, source="benchmark").to(self.device)
+        self.trainer.config = config
+        self.trainer.attacked.transform = self.trainer.updated.transform = transform
+        return self.trainer
+
+    def tidy(self):
+        """Give back what the last case left on the GPU but the trainer: its graph and its gradients."""
+        if self.trainer is not None:
+            self.trainer.optimizer.zero_grad(set_to_none=True)
+        gc.collect()
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def drop(self):
+        """Forget the trainer and what was compiled for it."""
+        self.trainer = None
+        self.tidy()
+        torch.compiler.reset()
+
+
+def time_case(bench, case):
     """The timing of one case."""
+    arguments, images, own, device = bench.arguments, bench.images, bench.own, bench.device
     batch_size, attack_steps, transform = case.split(":")
     config = config_for(arguments, int(batch_size), int(attack_steps), transform)
-    device = torch.device(arguments.device)
     wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+    bench.tidy()
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    own = Ownership(num_examples=len(images.labels), shards=1)
-    trainer = make_trainer(config, images, own, device, World(), Path("unused"), False)
+    trainer = bench.trainer_for(config)
     trainer.set_turn(0, config.learning_rate)
     started = time.perf_counter()
     trainer.start_segment(own, 0)
@@ -149,7 +196,10 @@ def time_case(arguments, images, case):
     outcome = gauge.rest() or take(plan.batch(0)).tolist()
     epoch = seconds / timed * (total if whole else len(images.labels) / config.batch_size) + plan_seconds
     on_gpu = device.type == "cuda"
+    loss = outcome[0] / max(1.0, outcome[2])
+    notes = [(capture and take.failure) or "", "" if math.isfinite(loss) else "the last loss is no number"]
     return Timing(
+        case=case,
         batch_size=config.batch_size,
         attack_steps=config.num_steps,
         transform=transform,
@@ -166,16 +216,43 @@ def time_case(arguments, images, case):
         first_steps_seconds=first_steps,
         peak_allocated_gib=torch.cuda.max_memory_allocated() / GIB if on_gpu else None,
         peak_reserved_gib=torch.cuda.max_memory_reserved() / GIB if on_gpu else None,
-        last_loss=outcome[0] / max(1.0, outcome[2]),
-        note=(capture and take.failure) or "",
+        last_loss=loss,
+        note="; ".join(filter(None, notes)),
     )
 
 
+def time_or_error(bench, case):
+    """The timing as a dictionary; where the case fails, its name and its error."""
+    try:
+        return asdict(time_case(bench, case))
+    except Exception as error:  # whatever it is, the other cases are worth their time
+        bench.drop()
+        return {"case": case, "error": f"{type(error).__name__}: {error}"[:1000]}
+
+
+def table(cases):
+    """The cases as aligned lines: the numbers one looks at first."""
+    rows = [("case", "ms/step", "s/epoch", "images/s", "GiB", "first steps s", "note")]
+    for case in cases:
+        if "error" in case:
+            rows.append((case["case"], "-", "-", "-", "-", "-", case["error"].splitlines()[0][:80]))
+            continue
+        memory = "-" if case["peak_reserved_gib"] is None else f"{case['peak_reserved_gib']:.1f}"
+        numbers = (f"{case['step_milliseconds']:.1f}", f"{case['epoch_seconds']:.1f}")
+        rate, first = f"{case['images_per_second']:.0f}", f"{case['first_steps_seconds']:.1f}"
+        plain = "" if case["captured"] else "no graph"
+        rows.append((case["case"], *numbers, rate, memory, first, (case["note"] or plain)[:80]))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)) for row in rows)
+
+
 def main(words=None):
+    began = time.perf_counter()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--cases", nargs="+", default=CASES)
     parser.add_argument("--timed-steps", type=int, default=60)
+    parser.add_argument("--budget-seconds", type=float, default=math.inf, help="cases that would begin later are left")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--architecture", default="wrn-34-10")
     parser.add_argument("--examples", type=int, default=50_000)
@@ -189,22 +266,24 @@ def main(words=None):
         "architecture": arguments.architecture,
         "images": f"{len(images.labels)} of {images.name}" + ("" if arguments.data else ", no data set"),
         "cases": [],
+        "skipped": [],
     }
+    bench = Bench(arguments, images)
     with torch.backends.cudnn.flags(enabled=True, benchmark=True, deterministic=False):
         for case in arguments.cases:
-            timing = asdict(time_case(arguments, images, case))
-            record["cases"].append(timing)
+            started = time.perf_counter() - began
+            if started > arguments.budget_seconds:
+                record["skipped"].append(case)
+                print(f"{case} skipped: {started:.0f} s are over the budget", flush=True)
+            else:
+                record["cases"].append(time_or_error(bench, case))
+                took = time.perf_counter() - began - started
+                print(f"{case} took {took:.0f} s: {record['cases'][-1].get('error', 'measured')}", flush=True)
             path = write_result("training", record, **({"folder": arguments.out} if arguments.out else {}))
-            seen = {key: round(value, 3) if isinstance(value, float) else value for key, value in timing.items()}
-            assert math.isfinite(timing["last_loss"]), "the loss of the last timed step is no number"
-            print(case, seen, flush=True)
-            gc.collect()
-            if arguments.device.startswith("cuda"):
-                torch.cuda.empty_cache()
-                torch.compiler.reset()
     print(f"wrote {path}")
+    print(table(record["cases"]))
     return record
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(any("error" in case for case in main()["cases"]))

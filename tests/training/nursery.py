@@ -18,9 +18,11 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
 from conftest import TwoLayers, WithStatistics, make_config, make_images
+from linocut.errors import InputError
 from linocut.models import architecture
 from linocut.training import run as run_module
 from linocut.training import train
+from linocut.training.trainer import Trainer
 
 run_module.draw_curves = lambda out: None  # matplotlib would take longer than the training
 architecture.NETWORKS.update({"two-layers": TwoLayers, "with-statistics": WithStatistics})
@@ -146,20 +148,55 @@ def signals(folder, *numbers):
     return outcomes
 
 
+def together(world, work):
+    """The statuses of `world` gloo processes that do the work, each given its rank."""
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(world)}
+    os.environ.update(place)
+
+    def one(rank):
+        os.environ["RANK"] = str(rank)
+        return work(rank)
+
+    return [status_of(pid) for pid in [child(one, rank) for rank in range(world)]]
+
+
+def two_shards(out, **keywords):
+    return train(make_config(shards=2), make_images(37), out, resume=True, checkpoint_every=4, **keywords)
+
+
 def ranks(folder, *worlds):
     """Train with each number of gloo processes, on two shards; leave the checkpoints."""
-    outcomes = []
-    for world in worlds:
-        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(world)}
-        os.environ.update(place)
+    work = lambda rank: two_shards(folder / f"world-{os.environ['WORLD_SIZE']}").signal  # noqa: E731
+    return {"statuses": [together(world, work) for world in worlds]}
 
-        def one(rank, world=world):
-            os.environ["RANK"] = str(rank)
-            config = make_config(shards=2, epochs=4)
-            train(config, make_images(37), folder / f"world-{world}", resume=True, checkpoint_every=4)
 
-        outcomes += [status_of(pid) for pid in [child(one, rank) for rank in range(world)]]
-    return {"statuses": outcomes}
+def signalled_rank(folder):
+    """Two processes, of which the second alone gets a signal after step 9; their statuses are what ended them."""
+
+    def work(rank):
+        stop = lambda now: signal.raise_signal(signal.SIGTERM) if rank == 1 and now.step == 9 else None  # noqa: E731
+        return two_shards(folder / "run", watch=stop).signal
+
+    return {"statuses": together(2, work)}
+
+
+def spoilt_rank(folder):
+    """Two processes, of which the second alone meets a loss that is no number in step 10; 2 is an InputError."""
+
+    def work(rank):
+        taken, step = [], Trainer.step
+
+        def spoilt(trainer, batch):
+            taken.append(step(trainer, batch))
+            return taken[-1] * (float("nan") if rank == 1 and len(taken) == 10 else 1)
+
+        Trainer.step = spoilt
+        try:
+            two_shards(folder / "run")
+        except InputError:
+            return 2
+
+    return {"statuses": together(2, work)}
 
 
 def free_port():
@@ -171,7 +208,7 @@ def free_port():
 
 
 def elastic_worker(folder, kill):
-    config = make_config(shards=2, epochs=6, milestones=(4,))
+    config = make_config(shards=2, epochs=6, milestones=(4,), architecture="with-statistics")
     rank, life = int(os.environ["RANK"]), int(os.environ["TORCHELASTIC_RESTART_COUNT"])
 
     def watch(now):

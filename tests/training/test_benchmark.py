@@ -20,20 +20,11 @@ def benchmark(monkeypatch):
     return module
 
 
+QUICK = ["--device", "cpu", "--architecture", "small-net", "--examples", "72", "--side", "8", "--no-compile"]
+
+
 def test_parts_of_epochs_are_scaled_and_said_so(benchmark, tmp_path, capsys):
-    words = [
-        "--device",
-        "cpu",
-        "--architecture",
-        "small-net",
-        "--examples",
-        "72",
-        "--side",
-        "8",
-        "--no-compile",
-        "--cases",
-        "16:1:none",
-    ]
+    words = [*QUICK, "--cases", "16:1:none"]
     for steps, timed, extrapolated in ((2, 2, True), (0, 5, False)):
         record = benchmark.main([*words, "--timed-steps", str(steps), "--out", str(tmp_path)])
         case = record["cases"][0]
@@ -44,3 +35,21 @@ def test_parts_of_epochs_are_scaled_and_said_so(benchmark, tmp_path, capsys):
     written = json.loads(next(tmp_path.glob("training-*.json")).read_text())
     assert "random pictures, no data set" in written["images"]
     assert "16:1:none" in capsys.readouterr().out
+
+
+def test_a_failing_case_is_recorded_and_cases_of_one_batch_share_a_network(benchmark, tmp_path, capsys, monkeypatch):
+    made = []
+    make = benchmark.make_trainer
+    monkeypatch.setattr(benchmark, "make_trainer", lambda *words: made.append(make(*words)) or made[-1])
+    cases = ["16:1:none", "16:2:acab", "16:1:magic", "16:1:none", "8:1:none"]
+    record = benchmark.main([*QUICK, "--timed-steps", "1", "--out", str(tmp_path), "--cases", *cases])
+    assert [case["case"] for case in record["cases"]] == cases
+    assert ["error" in case for case in record["cases"]] == [False, False, True, False, False]
+    assert [trainer.config.batch_size for trainer in made] == [16, 16, 8]  # the first serves two; failing drops it
+    assert "magic" in capsys.readouterr().out.splitlines()[-3]
+
+
+def test_cases_beyond_the_budget_are_skipped_and_named(benchmark, tmp_path, capsys):
+    record = benchmark.main([*QUICK, "--budget-seconds", "0", "--out", str(tmp_path), "--cases", "16:1:none"])
+    assert (record["cases"], record["skipped"]) == ([], ["16:1:none"])
+    assert "16:1:none skipped" in capsys.readouterr().out

@@ -1,5 +1,6 @@
 """Crashes: kills, damage, full disks, two at once. Each fault is first shown to harm the plain way."""
 
+import contextlib
 import json
 import os
 import resource
@@ -14,6 +15,7 @@ import torch
 from linocut.errors import InputError
 from linocut.training import train
 from linocut.training.checkpoints import find_checkpoint
+from linocut.training.curves import draw_curves
 from linocut.training.folder import own_folder
 
 from .test_resume import checkpoint, same, stop_at
@@ -110,16 +112,33 @@ def test_a_run_with_a_damaged_newest_checkpoint_still_ends_in_the_same_bits(two_
     assert same(checkpoint(tmp_path / "run"), checkpoint(tmp_path / "straight"))
 
 
+@contextlib.contextmanager
+def no_file_over(size):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_full_disk_is_a_clear_error_for_new_runs_logs_and_figures_too(tmp_path, images, config):
+    with no_file_over(0), pytest.raises(InputError, match=r"could not write .*config.json"):
+        train(config, images, tmp_path / "new")
+    with no_file_over(800), pytest.raises(InputError, match=r"cannot write .*log.jsonl"):
+        train(config, images, tmp_path / "run", checkpoint_every=10)
+    with pytest.warns(UserWarning, match="torn"):
+        assert train(config, images, tmp_path / "run", resume=True).step == 20
+    with no_file_over(100), pytest.raises(InputError, match=r"could not write .*curves.png"):
+        draw_curves(tmp_path / "run")
+    assert sorted(path.name for path in (tmp_path / "run").iterdir() if "curves" in path.name) == []
+
+
 def test_a_full_disk_is_a_clear_error_and_keeps_the_last_checkpoint(two_checkpoints, tmp_path, images, config):
     """The system's limit on file sizes stands in for a full disk: writes fail in the middle of a file."""
     shutil.copytree(two_checkpoints, tmp_path / "run")
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (6000, limits[1]))
-    try:
-        with pytest.raises(InputError, match=r"could not write .*step-0000000.*free space"):
-            train(config, images, tmp_path / "run", resume=True)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with no_file_over(6000), pytest.raises(InputError, match=r"could not write .*step-0000000.*free space"):
+        train(config, images, tmp_path / "run", resume=True)
     assert find_checkpoint(tmp_path / "run" / "checkpoints", print).step == 9
     train(config, images, tmp_path / "run", resume=True)
     assert checkpoint(tmp_path / "run")[0] == 20

@@ -158,10 +158,31 @@ def test_nan_stops_within_a_step_and_keeps_the_last_good(tmp_path, images, monke
     assert all(value.isfinite().all() for value in tensors.values())
 
 
-def test_a_torn_last_log_line_is_dropped_with_a_warning(tmp_path, images, config):
+def test_weights_that_are_no_numbers_are_never_saved(tmp_path, images, monkeypatch):
+    """The loss of step 6 is a number, but its update is none; the checkpoint due there must not stand."""
+    from linocut.training.trainer import Trainer
+
+    good, calls = Trainer.update, []
+
+    def overshooting(self, *arguments, **keywords):
+        outcome = good(self, *arguments, **keywords)
+        calls.append(1)
+        if len(calls) == 6:
+            with torch.no_grad():
+                self.network.fc.bias[0] = float("inf")
+        return outcome
+
+    monkeypatch.setattr(Trainer, "update", overshooting)
+    with pytest.raises(InputError, match=r"weights are no finite numbers after step 6; step 3 is saved"):
+        train(make_config(), images, tmp_path, checkpoint_every=3)
+    assert checkpoint(tmp_path)[0] == 3
+
+
+@pytest.mark.parametrize("torn", [b'{"step": 5, "lo', b'{"step": 5, "lo\xff\x00'])
+def test_a_torn_last_log_line_is_dropped_with_a_warning(tmp_path, images, config, torn):
     train(config, images, tmp_path, watch=stop_at(4))
-    with open(tmp_path / "log.jsonl", "a") as stream:
-        stream.write('{"step": 5, "lo')
+    with open(tmp_path / "log.jsonl", "ab") as stream:
+        stream.write(torn)
     with pytest.warns(UserWarning, match="torn"):
         train(config, images, tmp_path, resume=True)
     assert [row["step"] for row in read_log(tmp_path)] == list(range(1, 21))
@@ -183,6 +204,7 @@ def test_images_the_network_cannot_take_and_no_steps_between_checkpoints_are_ref
         {"batch_size": 0},
         {"shards": 3},
         {"averaging": 1.0},
+        {"start_noise": float("nan")},
     ],
 )
 def test_impossible_settings_are_refused(wrong):

@@ -8,7 +8,7 @@ from .test_resume import checkpoint, same
 
 def test_two_ranks_equal_one_at_the_same_batch(tmp_path):
     """37 examples in two shards of 19 and 18, batches of 8: the last batch is uneven, and 20 steps are taken."""
-    assert scenario("ranks", tmp_path, 1, 2)["statuses"] == [0, 0, 0]
+    assert scenario("ranks", tmp_path, 1, 2)["statuses"] == [[0], [0, 0]]
     (step, alone), (same_step, together) = (checkpoint(tmp_path / f"world-{world}") for world in (1, 2))
     assert step == same_step == 20
     assert alone.keys() == together.keys()
@@ -17,6 +17,17 @@ def test_two_ranks_equal_one_at_the_same_batch(tmp_path):
         torch.testing.assert_close(together[name], value, atol=1e-5, rtol=0, msg=name)
 
 
+def test_a_signal_to_one_rank_stops_all_after_the_same_step(tmp_path):
+    assert scenario("signalled_rank", tmp_path)["statuses"] == [15, 15]
+    assert checkpoint(tmp_path / "run")[0] == 10  # all agree in the step after
+
+
+def test_a_loss_that_is_no_number_on_one_rank_stops_all_and_keeps_the_last_good(tmp_path):
+    assert scenario("spoilt_rank", tmp_path)["statuses"] == [2, 2]
+    assert checkpoint(tmp_path / "run")[0] == 8
+
+
 def test_a_killed_rank_is_restarted_and_the_run_ends_in_the_same_bits(tmp_path):
+    """With batch statistics: those of the first process are everyone's, as they are after a restart."""
     assert scenario("elastic", tmp_path, 0, 1)["finished"]
     assert same(checkpoint(tmp_path / "run-0"), checkpoint(tmp_path / "run-1"))

@@ -141,4 +141,7 @@ def discard_after(root: Path, step: int) -> None:
     """Remove checkpoints later than the one in use: they were damaged, and would count among the kept."""
     for folder in root.glob("step-*"):
         if folder.name > f"step-{step:09d}":
-            shutil.rmtree(folder)
+            try:
+                shutil.rmtree(folder)
+            except OSError as error:
+                raise InputError(f"cannot remove the damaged {folder}: {error.strerror}; remove it by hand") from error

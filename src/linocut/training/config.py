@@ -19,8 +19,8 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "canvas_store": ("float32", "half", "int8"),
 }
 AT_LEAST: dict[str, float] = {
-    "eps": 0, "step_size": 0, "num_steps": 0, "reset_every": 0, "trades_beta": 0, "pad": 0, "epochs": 1,
-    "batch_size": 1, "learning_rate": 0, "momentum": 0, "weight_decay": 0, "gamma": 0, "averaging": 0,
+    "eps": 0, "step_size": 0, "num_steps": 0, "start_noise": 0, "reset_every": 0, "trades_beta": 0, "pad": 0,
+    "epochs": 1, "batch_size": 1, "learning_rate": 0, "momentum": 0, "weight_decay": 0, "gamma": 0, "averaging": 0,
     "shards": 1,
 }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from linocut.models.files import whole_file
 from linocut.training.journal import read_log
 
 
@@ -24,5 +25,6 @@ def draw_curves(folder: Path) -> Path | None:
         axes.set_xlabel("step", fontsize=8)
         axes.grid(alpha=0.3)
     path = folder / "curves.png"
-    figure.savefig(path, dpi=120)
+    with whole_file(path) as unfinished:
+        figure.savefig(unfinished, dpi=120, format="png")
     return path

@@ -3,7 +3,6 @@
 import contextlib
 import fcntl
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,9 +28,6 @@ def own_folder(folder: Path) -> Iterator[None]:
             raise InputError(
                 f"another process is training in {folder}: wait for it, or choose another folder"
             ) from error
-        lock.truncate(0)
-        lock.write(f"{os.getpid()}\n")
-        lock.flush()
         yield
 
 

@@ -39,7 +39,7 @@ class Journal:
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
     """The rows of a run's log; a torn line at its end is dropped with a warning."""
-    lines = (folder / LOG_FILE).read_text().splitlines()
+    lines = (folder / LOG_FILE).read_text(errors="replace").splitlines()
     rows = []
     for number, line in enumerate(lines, 1):
         try:

@@ -123,21 +123,28 @@ class Loop:
     def _note(self, known: list[float] | None) -> None:
         unsound, stop = self.trainer.world.any(not is_sound(known), self.wish.signal is not None)
         if unsound:
-            kept = "no checkpoint was saved yet" if self.saved is None else f"step {self.saved} is saved and good"
-            advice = "start anew with a lower learning_rate"
-            raise InputError(f"the loss is no finite number near step {self.step}; {kept}; {advice}")
+            raise self._no_number("the loss is no finite number near")
         self.stopping = self.stopping or stop
         if known is not None:
             self.tally.loss += known[0]
             self.tally.correct += known[1]
             self.tally.seen += known[2]
 
+    def _no_number(self, found: str) -> InputError:
+        kept = "no checkpoint was saved yet" if self.saved is None else f"step {self.saved} is saved and good"
+        return InputError(f"{found} step {self.step}; {kept}; start anew with a lower learning_rate")
+
     def save(self) -> None:
-        """Write a checkpoint of this step, unless it stands already or its loss is no number."""
+        """Write a checkpoint of this step, unless it stands already or holds what is no number."""
         self._note(self.gauge.rest())
-        if self.saved != self.step:
-            save_checkpoint(self.checkpoints, self.step, self.trainer, self.own, self.data_hash)
-            self.saved = self.step
+        if self.saved == self.step:
+            return
+        # The loss comes before the update: it can be the last good number of weights that are none any more.
+        [spoilt] = self.trainer.world.any(not self.trainer.is_finite())
+        if spoilt:
+            raise self._no_number("the weights are no finite numbers after")
+        save_checkpoint(self.checkpoints, self.step, self.trainer, self.own, self.data_hash)
+        self.saved = self.step
 
     def _log(self, journal: Journal | None) -> None:
         loss, correct, seen = self.trainer.world.total(self.tally.loss, self.tally.correct, self.tally.seen)

@@ -145,6 +145,10 @@ class Trainer:
             found |= {f"average.{name}": value for name, value in self.average.state.items()}
         return found
 
+    def is_finite(self) -> bool:
+        """Whether every number of the state is one; waits for the device once."""
+        return bool(torch.stack([value.isfinite().all() for value in self.state().values()]).all())
+
     @torch.no_grad()
     def restore(self, state: dict[str, torch.Tensor]) -> None:
         """Take over a saved state, in place: the attack's twin sees it too."""

@@ -19,6 +19,7 @@ NATURAL: dict[str, Any] = {
     "milestones": (35,),
     "num_steps": 0,
 }
+GREY_ATTA: dict[str, Any] = {"step_size": 0.01, "reset_every": 0, "epochs": 60, "milestones": (55,)}
 
 
 def mnist(row: str = "baseline") -> TrainingConfig:
@@ -34,14 +35,7 @@ def mnist(row: str = "baseline") -> TrainingConfig:
     natural-acab-pretrained   99.05 /  0.00 / 74.99
     natural-acab-retrained    99.06 /  0.00 / 77.49
     """
-    atta = {
-        "eps": 0.3,
-        "step_size": 0.01,
-        "num_steps": 40,
-        "reset_every": 0,
-        "epochs": 60,
-        "milestones": (55,),
-    }
+    atta = {**GREY_ATTA, "eps": 0.3, "num_steps": 40}
     return _config("mnist", row, architecture="madry-net", atta=atta)
 
 
@@ -58,14 +52,7 @@ def fashion_mnist(row: str = "baseline") -> TrainingConfig:
     natural-acab-pretrained   89.42 /  3.95 / 29.42
     natural-acab-retrained    90.54 /  5.86 / 32.79
     """
-    atta = {
-        "eps": 0.1,
-        "step_size": 0.01,
-        "num_steps": 20,
-        "reset_every": 0,
-        "epochs": 60,
-        "milestones": (55,),
-    }
+    atta = {**GREY_ATTA, "eps": 0.1, "num_steps": 20}
     return _config("fashion-mnist", row, architecture="madry-net", atta=atta)
 
 
