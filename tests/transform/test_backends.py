@@ -69,6 +69,16 @@ def test_odd_sizes(backend, draw, channels, height, width):
         check_same(dispatch.backend(backend, CPU), draw(width, 2, channels, height, width), blur, draw_rule(rng))
 
 
+@pytest.mark.parametrize("separation", [1.7, 25, 1e10, 1e300])
+def test_a_separation_beyond_all_colors_keeps_one(backend, draw, separation):
+    x = draw(3, 6)
+    settings = {"eps": 1.0, "separation": separation}
+    one = EssentialFeatures(**settings, backend=backend)(x)
+    assert torch.equal(one, EssentialFeatures(**settings, backend="reference")(x))
+    if separation > 3**0.5:
+        assert all(e.output.flatten(1).unique(dim=1).shape[1] == 1 for e in EssentialFeatures(**settings).explain(x))
+
+
 def test_empty_batch(backend):
     kernels = dispatch.backend(backend, CPU)
     check_same(kernels, torch.empty(0, 3, 8, 9), BLURS[0], draw_rule(np.random.default_rng(0)))
