@@ -138,6 +138,17 @@ def test_threads_do_not_matter(backend, draw, photographs, one_thread):
     assert all(torch.equal(transform(x), wanted) for x, wanted in zip(inputs, alone, strict=True))
 
 
+def test_batches_of_all_sizes_share_one_pool_of_threads(draw, one_thread):
+    pytest.importorskip("numba")
+    from linocut.transform.kernels import numba_cpu
+
+    numba_cpu.thread_pool.cache_clear()
+    torch.set_num_threads(4)
+    for size in (2, 3, 4, 9):
+        EssentialFeatures(backend="numba")(draw(16, size, 1, 4, 4))
+    assert numba_cpu.thread_pool.cache_info().currsize == 1
+
+
 def test_strips_do_not_matter(monkeypatch, draw):
     """The torch backend cuts its work into strips; here into strips far smaller than any image."""
     for module in (torch_nearest, torch_ops, torch_palette):
