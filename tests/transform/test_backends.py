@@ -1,5 +1,7 @@
 """Every backend gives the bits of the reference, whatever the batch, the order, the threads or the image."""
 
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -105,6 +107,24 @@ def test_cifar(backend, cifar, count):
 def test_noise_with_as_many_clusters_as_pixels(backend):
     x = torch.rand((2, 3, 32, 32), generator=torch.Generator().manual_seed(5))
     check_same(dispatch.backend(backend, CPU), x, NO_BLUR, PaletteRule(separation=24, bin_levels=1))
+
+
+def test_noise_costs_at_most_fifteen_times_a_photograph(backend, photographs, one_thread):
+    """Of 1,024 thumbnail pixels of noise nearly each is a cluster of its own."""
+    transform = EssentialFeatures(backend=backend)
+    natural = torch.nn.functional.interpolate(photographs[:, :, :400, :400], size=(32, 32), mode="area")
+    noise = torch.rand(natural.shape, generator=torch.Generator().manual_seed(0))
+
+    def seconds(x):
+        transform(x)
+        spent = []
+        for _ in range(5):
+            start = time.thread_time()
+            transform(x)
+            spent.append(time.thread_time() - start)
+        return min(spent)
+
+    assert seconds(noise) <= 15 * seconds(natural)
 
 
 def test_unchecked_values_are_clamped_and_nan_is_black(backend, draw):
