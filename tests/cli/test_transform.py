@@ -1,6 +1,7 @@
 """The command line as a user meets it: what is printed where, and the exit status."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -92,6 +93,19 @@ def test_a_bad_file_is_listed_and_makes_the_status_one(folder, tmp_path):
     assert transform(folder, "--out", tmp_path / "out", "--skip-bad").exit_code == 0
     report = json.loads(transform(folder, "--out", tmp_path / "out", "--json").stdout)
     assert report["skipped"] == 1
+
+
+def test_a_name_that_is_no_text_is_listed(tmp_path):
+    (tmp_path / "in").mkdir()
+    try:
+        (tmp_path / "in" / "caf\udce9\n\x1b[31m.png").write_bytes(b"no picture")
+    except (OSError, UnicodeError):
+        pytest.skip("this disk takes only text for names")
+    command = [sys.executable, "-m", "linocut", "transform", str(tmp_path / "in"), "--out", str(tmp_path / "out")]
+    utf8 = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}  # as in most terminals
+    done = subprocess.run(command, env=utf8, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "caf???[31m.png: not an image" in done.stdout
 
 
 def test_only_bad_files(tmp_path):

@@ -31,6 +31,13 @@ def test_a_panel_holds_the_output_pixel_by_pixel():
     assert any((drawn[y : y + 352, left : left + 352] == enlarged).all() for y in tops)
 
 
+@pytest.mark.parametrize("name", ["two\nlines.png", "caf\udce9.png", "red\x1b[31m.png", ""])
+def test_a_name_of_any_letters_is_drawn(name):
+    features = EssentialFeatures(backend="torch")
+    [explanation] = features.explain(torch.zeros(1, 3, 8, 8))
+    assert panel(explanation, features.settings(), name=name).width == 1300
+
+
 def test_a_name_of_any_length_fits():
     features = EssentialFeatures(backend="torch")
     [explanation] = features.explain(torch.zeros(1, 3, 8, 8))

@@ -1,5 +1,7 @@
 """Every backend gives the bits of the reference, whatever the batch, the order, the threads or the image."""
 
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -69,6 +71,16 @@ def test_odd_sizes(backend, draw, channels, height, width):
         check_same(dispatch.backend(backend, CPU), draw(width, 2, channels, height, width), blur, draw_rule(rng))
 
 
+@pytest.mark.parametrize("separation", [1.7, 25, 1e10, 1e300])
+def test_a_separation_beyond_all_colors_keeps_one(backend, draw, separation):
+    x = draw(3, 6)
+    settings = {"eps": 1.0, "separation": separation}
+    one = EssentialFeatures(**settings, backend=backend)(x)
+    assert torch.equal(one, EssentialFeatures(**settings, backend="reference")(x))
+    if separation > 3**0.5:
+        assert all(e.output.flatten(1).unique(dim=1).shape[1] == 1 for e in EssentialFeatures(**settings).explain(x))
+
+
 def test_empty_batch(backend):
     kernels = dispatch.backend(backend, CPU)
     check_same(kernels, torch.empty(0, 3, 8, 9), BLURS[0], draw_rule(np.random.default_rng(0)))
@@ -95,6 +107,24 @@ def test_cifar(backend, cifar, count):
 def test_noise_with_as_many_clusters_as_pixels(backend):
     x = torch.rand((2, 3, 32, 32), generator=torch.Generator().manual_seed(5))
     check_same(dispatch.backend(backend, CPU), x, NO_BLUR, PaletteRule(separation=24, bin_levels=1))
+
+
+def test_noise_costs_at_most_fifteen_times_a_photograph(backend, photographs, one_thread):
+    """Of 1,024 thumbnail pixels of noise nearly each is a cluster of its own."""
+    transform = EssentialFeatures(backend=backend)
+    natural = torch.nn.functional.interpolate(photographs[:, :, :400, :400], size=(32, 32), mode="area")
+    noise = torch.rand(natural.shape, generator=torch.Generator().manual_seed(0))
+
+    def seconds(x):
+        transform(x)
+        spent = []
+        for _ in range(5):
+            start = time.thread_time()
+            transform(x)
+            spent.append(time.thread_time() - start)
+        return min(spent)
+
+    assert seconds(noise) <= 15 * seconds(natural)
 
 
 def test_unchecked_values_are_clamped_and_nan_is_black(backend, draw):
@@ -126,6 +156,17 @@ def test_threads_do_not_matter(backend, draw, photographs, one_thread):
     alone = [transform(x) for x in inputs]
     torch.set_num_threads(3)
     assert all(torch.equal(transform(x), wanted) for x, wanted in zip(inputs, alone, strict=True))
+
+
+def test_batches_of_all_sizes_share_one_pool_of_threads(draw, one_thread):
+    pytest.importorskip("numba")
+    from linocut.transform.kernels import numba_cpu
+
+    numba_cpu.thread_pool.cache_clear()
+    torch.set_num_threads(4)
+    for size in (2, 3, 4, 9):
+        EssentialFeatures(backend="numba")(draw(16, size, 1, 4, 4))
+    assert numba_cpu.thread_pool.cache_info().currsize == 1
 
 
 def test_strips_do_not_matter(monkeypatch, draw):

@@ -105,6 +105,9 @@ def test_largest_sum_fits_int32():
         ((0,), ()),
         ((-3,), ()),
         ((3.5,), ()),
+        ((float("nan"),), ()),
+        (("3",), ()),
+        ((True,), ()),
         ((3, 5), (20,)),
         ((5, 3, 1), (20,)),
         ((5, 3, 1), (40, 20)),
@@ -112,8 +115,16 @@ def test_largest_sum_fits_int32():
         ((5, 3), (-1,)),
         ((5, 3), (float("nan"),)),
         ((5, 3), (float("inf"),)),
+        ((5, 3), ("20",)),
+        ((3,) * 257, range(256)),  # a pixel's choice is kept in a byte
     ],
 )
 def test_impossible_rules_are_refused(kernel_sizes, edge_thresholds):
     with pytest.raises(InputError):
         BlurRule.of(kernel_sizes, edge_thresholds)
+
+
+def test_a_threshold_that_no_edge_exceeds():
+    for threshold in (255, 1e9, 1e200):
+        rule = BlurRule.of((3, 1), (threshold,))
+        assert SOBEL_MAXIMUM * FULL_SCALE**2 <= rule.limits[0] < 2**31

@@ -34,6 +34,13 @@ def test_a_missing_package_is_named(monkeypatch, name):
         dispatch.backend(name, CPU)
 
 
+def test_without_a_compiler_numba_is_left_out(monkeypatch):
+    monkeypatch.setattr(pytest.importorskip("numba").config, "DISABLE_JIT", 1)
+    assert dispatch.backend("auto", CPU) is torch_ops
+    with pytest.raises(InputError, match="NUMBA_DISABLE_JIT"):
+        dispatch.backend("numba", CPU)
+
+
 def test_a_fault_of_our_own_is_not_hidden(monkeypatch):
     pytest.importorskip("numba")
 

@@ -3,6 +3,7 @@
 import copy
 import json
 
+import numpy as np
 import pytest
 import torch
 
@@ -21,6 +22,20 @@ def test_settings_make_the_module_again(transform, draw):
     assert again.settings() == module.settings()
     x = draw(1, 6, channels=1)
     assert torch.equal(again(x), module(x))
+
+
+def test_settings_are_plain_and_a_copy():
+    given = {
+        "eps": np.float32(0.25),
+        "bin_levels": np.int64(8),
+        "kernel_sizes": np.array([5, 1]),
+        "edge_thresholds": [9],
+    }
+    module = EssentialFeatures(**given, at_least_two=np.True_)
+    written = json.dumps(module.settings())
+    assert json.loads(written) == module.settings()
+    module.settings()["kernel_sizes"].append(1)
+    assert json.dumps(module.settings()) == written
 
 
 def test_repr_shows_every_setting():
@@ -151,7 +166,15 @@ def test_rescaled_kernels_are_the_nearest_odd_numbers():
         {"eps": -0.1},
         {"eps": 8},
         {"eps": float("nan")},
+        {"eps": "8/255"},
+        {"eps": None},
         {"separation": -1},
+        {"separation": float("inf")},
+        {"at_least_two": "no"},
+        {"bin_levels": float("nan")},
+        {"bin_levels": float("inf")},
+        {"bin_levels": None},
+        {"thumbnail_size": True},
         {"bin_levels": 0},
         {"bin_levels": 2.5},
         {"thumbnail_size": 65},

@@ -176,7 +176,8 @@ def test_torch_func_raises_rather_than_give_zero(draw):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"surrogate": "magic"}, {"softness": 0.0}, {"softness": -1}, {"softness": float("nan")}]
+    "settings",
+    [{"surrogate": "magic"}, {"softness": 0.0}, {"softness": -1}, {"softness": float("nan")}, {"softness": "soft"}],
 )
 def test_unknown_surrogates_are_refused(settings):
     with pytest.raises(InputError):

@@ -101,6 +101,12 @@ def test_values_are_looked_at_only_where_asked():
             EssentialFeatures(validate=validate)(bad)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # torch's own: nested tensors are a prototype
+def test_nested_tensors_are_refused():
+    with pytest.raises(InputError, match="nested"):
+        EssentialFeatures()(torch.nested.nested_tensor([torch.rand(3, 4, 4), torch.rand(3, 5, 5)]))
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_compiled_modules_refuse_too():
     torch._dynamo.reset()

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Table
 from rich.text import Text
 
+from linocut.recipes.file_plan import as_one_line
 from linocut.recipes.transform_files import Outcome
 
 MOST_LISTED = 50
@@ -40,14 +41,14 @@ def print_summary(summary: dict[str, Any], outcomes: Sequence[Outcome], out: Pat
     table.add_row(*("-" if summary[key] is None else f"{summary[key]:,}" for key in keys))
     console.print(table)
     for note, times in summary["notes"].items():
-        console.print(f"[dim]{times} x {escape(note)}[/]", highlight=False)
+        console.print(f"[dim]{times} x {escape(as_one_line(note))}[/]", highlight=False)
     problems = [outcome for outcome in outcomes if outcome.problem is not None]
     for outcome in problems[:MOST_LISTED]:
         console.print(
-            f"[red]skipped[/] {escape(str(outcome.job.source))}: {escape(outcome.problem or '')}",
+            f"[red]skipped[/] {escape(as_one_line(str(outcome.job.source)))}: {escape(outcome.problem or '')}",
             highlight=False,
             soft_wrap=True,
         )
     if len(problems) > MOST_LISTED:
         console.print(f"and {len(problems) - MOST_LISTED} more; --json lists them all")
-    console.print(f"Written to {escape(str(out))}", highlight=False, soft_wrap=True)
+    console.print(f"Written to {escape(as_one_line(str(out)))}", highlight=False, soft_wrap=True)

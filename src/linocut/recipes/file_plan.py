@@ -44,6 +44,11 @@ def plan(inputs: Sequence[str], out: Path, *, explain: bool = False) -> list[Job
     ]
 
 
+def as_one_line(name: str) -> str:
+    """A file's name as it can be printed or drawn: line breaks, control codes and stray bytes become '?'."""
+    return "".join(character if character.isprintable() else "?" for character in name)
+
+
 def _expand(given: str) -> Iterator[tuple[Path, Path]]:
     """(file, its path below what was given) for a file, a folder or a glob."""
     path = Path(given)

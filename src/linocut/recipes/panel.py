@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from PIL import Image, ImageDraw, ImageFont
 
+from linocut.recipes.file_plan import as_one_line
 from linocut.recipes.pictures import (
     FAINT,
     INK,
@@ -45,7 +46,7 @@ def panel(explanation: Explanation, settings: dict[str, Any], name: str) -> Imag
     row = HEAD + max(tall, 180) + CAPTION
     sheet = Image.new("RGB", (2 * MARGIN + 3 * CELL + 2 * GAP, 2 * MARGIN + TITLE + 2 * row + GAP + STRIP), PAPER)
     draw = ImageDraw.Draw(sheet)
-    draw.text((MARGIN, MARGIN), _shorten(draw, name, 3 * CELL), font=_font(30), fill=INK)
+    draw.text((MARGIN, MARGIN), _shorten(draw, as_one_line(name), 3 * CELL), font=_font(30), fill=INK)
     for i, (title, caption) in enumerate(cells):
         left = MARGIN + (i % 3) * (CELL + GAP)
         top = MARGIN + TITLE + (i // 3) * row

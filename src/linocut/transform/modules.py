@@ -5,10 +5,12 @@
 Each computes the true transform forward; backward follows its surrogate (see surrogate.py).
 """
 
+import copy
 import inspect
 from collections.abc import Sequence
 from typing import Any, Self
 
+import numpy as np
 from torch import Tensor, nn
 
 from linocut.errors import InputError
@@ -27,10 +29,12 @@ class _PixelTransform(nn.Module):
 
     def __init__(self, blur: BlurRule, palette: PaletteRule | None, settings: dict):
         super().__init__()
-        self._blur, self._palette, self._settings = blur, palette, settings
-        self._surrogate, self._softness = settings["surrogate"], float(settings.get("softness", 0.1))
+        self._blur, self._palette = blur, palette
+        self._settings = {key: _plain(value) for key, value in settings.items()}
+        self._surrogate, softness = settings["surrogate"], settings.get("softness", 0.1)
         self._backend, self._validate = check_name(settings["backend"]), settings["validate"]
-        check_surrogate(self._surrogate, self._softness)
+        check_surrogate(self._surrogate, softness)
+        self._softness = float(softness)
         if self._validate not in (None, True, False):
             raise InputError(f"validate must be True, False or None (on the CPU), got {self._validate!r}")
 
@@ -55,7 +59,7 @@ class _PixelTransform(nn.Module):
 
     def settings(self) -> dict:
         """The keyword arguments that make this module again; all of them can be written as JSON."""
-        return dict(self._settings)
+        return copy.deepcopy(self._settings)
 
     def with_surrogate(self, surrogate: str) -> Self:
         """The same transform with another backward rule."""
@@ -210,3 +214,10 @@ class FrozenPalette(nn.Module):
 def _looks_at_values(validate: bool | None, x: Tensor) -> bool:
     """On CUDA a look at the values would make the device wait, so there it must be asked for."""
     return x.device.type == "cpu" if validate is None else validate
+
+
+def _plain(value: Any) -> Any:
+    """The setting as JSON can hold it: NumPy's numbers become Python's."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value

@@ -8,12 +8,26 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 from linocut.errors import InputError
 
 EIGHTHS_PER_LEVEL = 8
 FULL_SCALE = 255 * EIGHTHS_PER_LEVEL  # 2040: white, in eighths of a level
 LARGEST_SQUARED_GRADIENT = 2**31 - 1
+LARGEST_SEPARATION = 2**12  # no two colours lie farther apart than 3533 eighths, and its square fits every integer
+MOST_KERNELS = 256  # a pixel's choice is kept in a byte
+
+
+def is_finite(value: Any) -> bool:
+    """Whether this is a finite number; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether this is a whole number, of whatever type."""
+    return is_finite(value) and int(value) == value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,20 +44,22 @@ class BlurRule:
         The response is the Sobel magnitude divided by sqrt(20), its largest value over 255, so
         response > t  iff  gx²+gy² > 1280·t² in eighths; the left side is an integer, so the floor decides.
         """
-        sizes, thresholds = tuple(kernel_sizes), tuple(float(t) for t in edge_thresholds)
-        if not sizes or any(isinstance(k, bool) or int(k) != k or k < 1 or k % 2 == 0 for k in sizes):
+        sizes, thresholds = tuple(kernel_sizes), tuple(edge_thresholds)
+        if not sizes or not all(is_whole(k) and k >= 1 and k % 2 == 1 for k in sizes):
             raise InputError(f"kernel_sizes must be odd whole numbers of at least 1, got {list(sizes)}")
+        if len(sizes) > MOST_KERNELS:
+            raise InputError(f"at most {MOST_KERNELS} kernel_sizes can be told apart, got {len(sizes)}")
         if any(a < b for a, b in itertools.pairwise(sizes)):
             raise InputError(f"kernel_sizes must not increase (weak edges get the most blur), got {list(sizes)}")
         if len(thresholds) != len(sizes) - 1:
             raise InputError(
                 f"{len(sizes)} kernel_sizes need {len(sizes) - 1} edge_thresholds between them, got {len(thresholds)}"
             )
-        if not all(math.isfinite(t) and t >= 0 for t in thresholds):
+        if not all(is_finite(t) and t >= 0 for t in thresholds):
             raise InputError(f"edge_thresholds must be finite and not negative, got {list(thresholds)}")
         if any(a >= b for a, b in itertools.pairwise(thresholds)):
             raise InputError(f"edge_thresholds must increase strictly, got {list(thresholds)}")
-        limits = (min(math.floor(1280 * t * t), LARGEST_SQUARED_GRADIENT) for t in thresholds)
+        limits = (math.floor(min(1280 * float(t) * float(t), LARGEST_SQUARED_GRADIENT)) for t in thresholds)
         return cls(kernel_sizes=tuple(int(k) for k in sizes), limits=tuple(limits))
 
 
@@ -79,17 +95,19 @@ class PaletteRule:
             ("thumbnail_size", thumbnail_size, 1, 64),
             ("lloyd_steps", lloyd_steps, 0, 1000),
         ):
-            if isinstance(value, bool) or int(value) != value or not least <= value <= most:
+            if not is_whole(value) or not least <= value <= most:
                 raise InputError(f"{name} must be a whole number from {least} to {most}, got {value!r}")
         for name, number in (("eps", eps), ("separation", separation)):
-            if not (math.isfinite(number) and number >= 0):
+            if not is_finite(number) or number < 0:
                 raise InputError(f"{name} must be finite and not negative, got {number!r}")
         if eps > 1:
             raise InputError(f"eps is on the unit range and at most 1, got {eps!r}: divide by 255?")
         if order not in ("population", "bins"):
             raise InputError(f"order must be 'population' or 'bins', got {order!r}")
+        if at_least_two not in (True, False):
+            raise InputError(f"at_least_two must be True or False, got {at_least_two!r}")
         return cls(
-            separation=round(8 * separation * 255 * eps),
+            separation=round(min(8 * float(separation) * 255 * float(eps), LARGEST_SEPARATION)),
             bin_levels=int(bin_levels),
             thumbnail_size=int(thumbnail_size),
             lloyd_steps=int(lloyd_steps),

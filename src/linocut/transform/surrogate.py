@@ -12,7 +12,7 @@ import torch
 
 from linocut.errors import InputError
 from linocut.transform.kernels.torch_nearest import strips
-from linocut.transform.settings import EIGHTHS_PER_LEVEL, FULL_SCALE
+from linocut.transform.settings import EIGHTHS_PER_LEVEL, FULL_SCALE, is_finite
 
 SURROGATES = ("bpda", "identity", "soft", "none")
 
@@ -21,7 +21,7 @@ def check_surrogate(name: str, softness: float) -> None:
     """Raise unless the name is a surrogate's and the softness a positive number."""
     if name not in SURROGATES:
         raise InputError(f"surrogate must be one of {', '.join(SURROGATES)}, got {name!r}")
-    if not (math.isfinite(softness) and softness > 0):
+    if not is_finite(softness) or softness <= 0:
         raise InputError(f"softness is a rate per level and must be finite and above 0, got {softness!r}")
 
 

@@ -13,6 +13,8 @@ def check_form(x: Any) -> None:
     """Raise unless x is a tensor of the right type and shape; costs nothing, needs no values."""
     if not isinstance(x, torch.Tensor):
         raise InputError(f"got {_kind(x)}; {WANTED}: {_conversion(x)}")
+    if x.is_nested:  # has no shape
+        raise InputError(f"got a nested tensor; {WANTED}: transform images of one size at a time")
     _check_shape(tuple(x.shape))
     if x.dtype != torch.float32:
         raise InputError(f"got dtype {str(x.dtype).removeprefix('torch.')}; {WANTED}: {_cast(x.dtype)}")

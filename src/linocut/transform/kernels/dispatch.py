@@ -30,7 +30,7 @@ def backend(name: str, device: torch.device) -> ModuleType:
         raise InputError(f"got a tensor on {device}; the transform runs on cpu and cuda (it needs float64): move it")
     if name == "auto":
         fastest = FASTEST[device.type]
-        name = fastest if _installed(fastest) else "torch"
+        name = fastest if _installed(fastest) and not _only_python(fastest) else "torch"
     elif name in ("numba", "triton"):
         _check_usable(name, device)
     return importlib.import_module(MODULES[check_name(name)])
@@ -45,9 +45,16 @@ def _installed(package: str) -> bool:
     return True
 
 
+def _only_python(name: str) -> bool:
+    """Whether Numba was told not to compile, as debuggers and coverage tools do; the kernels need it to."""
+    return name == "numba" and importlib.import_module("numba").config.DISABLE_JIT
+
+
 def _check_usable(name: str, device: torch.device) -> None:
     if not _installed(name):
         raise InputError(f"backend {name!r} needs {name}: pip install {name}, or use backend='auto'")
+    if _only_python(name):
+        raise InputError("backend 'numba' needs its compiler: unset NUMBA_DISABLE_JIT, or use backend='auto'")
     if name == "numba" and device.type != "cpu":
         raise InputError(f"backend 'numba' works on CPU tensors, got one on {device}: use backend='auto'")
     if name == "triton" and device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":

@@ -125,7 +125,7 @@ def share(name: str, units: int, work: Callable[[int, int], None]) -> None:
         return
     step = -(-(units - first) // (4 * threads))
     firsts = range(first, units, step)
-    list(thread_pool(os.getpid(), threads).map(work, firsts, (min(f + step, units) for f in firsts)))
+    list(thread_pool(os.getpid(), torch.get_num_threads()).map(work, firsts, (min(f + step, units) for f in firsts)))
 
 
 @cache
