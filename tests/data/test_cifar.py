@@ -111,6 +111,13 @@ class Payload:
         return self.call
 
 
+def doubling(core):
+    """A list of lists of lists ..., each of which holds the next one twice: short to write, endless to walk."""
+    for _ in range(60):
+        core = [core, core]
+    return core
+
+
 def hostile(marker):
     """Pickles that would make the marker file, or take the memory, if anything in them ran."""
     command = f"open({str(marker)!r}, 'w').close()"
@@ -137,6 +144,12 @@ def hostile(marker):
         "text for labels": official_pickle({b"data": array, b"labels": [b"a", b"b", b"c", b"d"]}),
         "huge labels": official_pickle({b"data": array, b"labels": [10**9] * 4}),
         "a dtype that is built upon": b"\x80\x02cnumpy\ndtype\n}X\x01\x00\x00\x00aK\x01sb.",
+        "a key that takes for ever to hash": b"\x80\x02})q\x00" + b"h\x00h\x00\x86q\x00" * 60 + b"K\x00s.",
+        "labels that double": official_pickle({b"data": array, b"labels": doubling([0])}),
+        "a dtype that doubles": b"\x80\x02}U\x04dataq\x01cnumpy\ndtype\n"
+        + b"K\x00q\x00"
+        + b"h\x00h\x00\x86q\x00" * 60
+        + b"\x85R}bs.",
     }
 
 
