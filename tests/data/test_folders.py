@@ -140,3 +140,12 @@ def test_names_that_are_no_unicode_are_read_and_shown(tmp_path, class_folders):
     odd.rename(odd.with_name(os.fsdecode(b"\xe9.png")))
     images = load("folder", tmp_path)
     assert (len(images), images.classes) == (8, ("a", "caf\N{REPLACEMENT CHARACTER}"))
+
+
+def test_every_kind_of_picture_that_can_be_read_counts(tmp_path, write_picture):
+    for i, suffix in enumerate((".tif", ".GIF", ".jpe", ".webp", ".pnm")):
+        write_picture(tmp_path / "a" / f"{i}{suffix}", np.full((8, 8, 3), 90, np.uint8))
+    (tmp_path / "a" / "notes.txt").write_text("no picture")
+    train, test = (load("folder", tmp_path, split) for split in ("train", "test"))
+    assert len(train) + len(test) == 5
+    assert "1 files that are no images were left out" in train.notes

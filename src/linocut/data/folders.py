@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from linocut.data.decoding import SUFFIXES, decoder, planes, read_rgb, square
+from linocut.data.decoding import decoder, planes, read_rgb, square
+from linocut.data.images import image_suffixes
 from linocut.data.places import bears, find_folder, missing
 from linocut.data.plan import Plan
 from linocut.data.splits import held_out
@@ -105,6 +106,7 @@ def plan_folder(root: Path, split: str, image_size: int | None, seed: int) -> Pl
 
 def list_classes(folder: Path) -> tuple[list[Path], list[int], list[str], int]:
     """Files, labels and class names in sorted order, and how many files are no images by their name."""
+    suffixes = image_suffixes()
     names = sorted(child.name for child in folder.iterdir() if child.is_dir() and not child.name.startswith("."))
     files: list[Path] = []
     labels: list[int] = []
@@ -112,7 +114,7 @@ def list_classes(folder: Path) -> tuple[list[Path], list[int], list[str], int]:
     for label, name in enumerate(names):
         with os.scandir(folder / name) as entries:  # several times as fast as pathlib, which shows at 9,469 files
             found = sorted(e.name for e in entries if not e.name.startswith(".") and e.is_file())
-        images = [folder / name / f for f in found if os.path.splitext(f)[1].lower() in SUFFIXES]
+        images = [folder / name / f for f in found if os.path.splitext(f)[1].lower() in suffixes]
         ignored += len(found) - len(images)
         files += images
         labels += [label] * len(images)
