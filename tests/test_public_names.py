@@ -25,7 +25,7 @@ import json, sys, time
 import numpy, torch
 before = set(sys.modules)
 start = time.process_time()
-import linocut, linocut.transform.modules
+import linocut, linocut.models, linocut.transform.modules
 spent = time.process_time() - start
 new = {name.split(".")[0] for name in set(sys.modules) - before}
 print(json.dumps({"seconds": spent, "new": sorted(new)}))

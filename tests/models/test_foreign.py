@@ -1,5 +1,6 @@
 """Weights of others: understood where they fit, refused where they do not, and never run."""
 
+import json
 import os
 
 import pytest
@@ -96,8 +97,9 @@ def test_import_verb_writes_a_folder_that_loads(tmp_path):
         "--in-channels",
         "1",
     ]
-    done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "net")])
+    done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "net"), "--json"])
     assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["folder"] == str(tmp_path / "net")
     assert torch.equal(load(tmp_path / "net").model.fc.weight, network.fc.weight)
 
 
