@@ -1,9 +1,12 @@
-"""What every test may ask for: how much to try, and where real data lies."""
+"""What every test may ask for: how much to try, where real data lies; and a network that ends at this machine."""
 
 import os
+import socket
 from pathlib import Path
 
 import pytest
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def pytest_addoption(parser):
@@ -31,3 +34,16 @@ def data_root():
     if not root or not Path(root).is_dir():
         pytest.skip("real data sets: set LINOCUT_DATA to the folder that holds them")
     return Path(root)
+
+
+@pytest.fixture(autouse=True)
+def only_loopback(monkeypatch):
+    """Any connection that would leave this machine fails the test."""
+    connect = socket.socket.connect
+
+    def guarded(self, address):
+        if self.family in (socket.AF_INET, socket.AF_INET6) and address[0] not in LOOPBACK:
+            pytest.fail(f"a test tried to reach {address}")
+        return connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)

@@ -1,8 +1,11 @@
 """The lock on what users may rely on, and on what importing it costs."""
 
 import json
+import socket
 import subprocess
 import sys
+
+import pytest
 
 import linocut
 
@@ -22,7 +25,7 @@ import json, sys, time
 import numpy, torch
 before = set(sys.modules)
 start = time.process_time()
-import linocut, linocut.transform.modules
+import linocut, linocut.models, linocut.transform.modules
 spent = time.process_time() - start
 new = {name.split(".")[0] for name in set(sys.modules) - before}
 print(json.dumps({"seconds": spent, "new": sorted(new)}))
@@ -41,3 +44,8 @@ def test_import_is_light():
     assert not set(cost["new"]) & {"numba", "triton", "PIL", "typer", "rich", "matplotlib", "sklearn", "safetensors"}
     assert cost["seconds"] < 0.3
     assert run.stderr == ""
+
+
+def test_no_test_reaches_another_machine():
+    with socket.socket() as probe, pytest.raises(pytest.fail.Exception, match="tried to reach"):
+        probe.connect(("192.0.2.1", 443))

@@ -8,7 +8,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "linocut"
 EXCEPTIONS = {
-    Path("data/archives.py"): {"extractall"},  # the one module that unpacks archives
     Path("data/cifar_pickle.py"): {"pickle"},  # CIFAR-10's own files, through an unpickler that calls nothing
 }
 
@@ -57,8 +56,13 @@ def dangers(source):
             yield from ({name.split(".")[0] for name in names} & {"pickle", "cPickle", "dill", "marshal", "shelve"})
         elif isinstance(node, ast.Call):
             called = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
-            if called in ("exec", "extractall") or (called == "eval" and isinstance(node.func, ast.Name)):
+            if called in ("exec", "extractall", "unpack_archive", "system", "popen") or (
+                called == "eval" and isinstance(node.func, ast.Name)
+            ):
                 yield called
+            safe = any(k.arg == "weights_only" and getattr(k.value, "value", None) is True for k in node.keywords)
+            if ast.unparse(node.func) == "torch.load" and not safe:
+                yield "torch.load"
             for keyword in node.keywords:
                 if keyword.arg in ("shell", "allow_pickle") and getattr(keyword.value, "value", True):
                     yield keyword.arg
@@ -102,6 +106,11 @@ def test_table_names_these_rooms():
         ("tar.extractall(path)", {"extractall"}),
         ("np.load(path, allow_pickle=True)", {"allow_pickle"}),
         ("model.eval()", set()),
+        ("shutil.unpack_archive(path)", {"unpack_archive"}),
+        ("os.system('ls')", {"system"}),
+        ("torch.load(path)", {"torch.load"}),
+        ("torch.load(path, weights_only=flag)", {"torch.load"}),
+        ("torch.load(path, weights_only=True)", set()),
     ],
 )
 def test_dangers_are_seen(source, found):

@@ -103,3 +103,9 @@ def test_download_says_what_it_cannot_fetch_and_where_it_put_the_rest(tmp_path, 
     (tmp_path / "mine" / "x.gz").write_bytes(content)
     assert "1 files under" in run("download", "mine", "--root", tmp_path)
     assert json.loads(run("download", "mine", "--root", tmp_path, "--json"))["files"] == [str(tmp_path / "mine/x.gz")]
+
+
+def test_a_seed_below_zero_is_refused_and_a_size_to_download_says_how_to_load_it(tmp_path):
+    assert "--seed" in run("prepare", "digits", "--seed", -1, "--sheet", tmp_path / "a.png", status=2)
+    lines = run("list").splitlines()
+    assert "under the name imagenette" in lines[next(i for i, l in enumerate(lines) if "imagenette-160" in l) + 2]

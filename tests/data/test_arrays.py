@@ -67,6 +67,14 @@ def test_a_pickle_inside_is_refused_and_not_run(tmp_path):
         ({"images": np.zeros((2, 4, 4), np.uint8), "labels": np.zeros(3, int)}, "as many"),
         ({"x_train": np.zeros((2, 4, 4), np.uint8), "y_train": np.array([0, -1])}, "labels must lie"),
         ({"something": np.zeros(2)}, "wanted x_train"),
+        ({"images": np.zeros((2, 4, 4), np.uint8), "labels": np.array([0, 2_000_000_000])}, "labels below"),
+        ({"images": np.zeros((2, 4, 4), np.uint8), "labels": np.array(3)}, "labels of shape"),
+        ({"images": np.zeros((2, 4, 4), np.uint8), "labels": np.zeros((2, 3), int)}, "labels of shape"),
+        (
+            {"images": np.zeros((2, 4, 4), np.uint8), "labels": np.zeros(2, int), "classes": np.array("cat")},
+            "list of names",
+        ),
+        ({"x_train": np.zeros((2, 0, 4), np.uint8), "y_train": np.zeros(2, int)}, "no pixels"),
     ],
 )
 def test_a_wrong_array_is_refused_with_a_reason(tmp_path, arrays, reason):
@@ -85,3 +93,25 @@ def test_a_header_that_promises_too_much_and_a_missing_file_are_refused(tmp_path
         load("npz", tmp_path / "a.npz")
     with pytest.raises(InputError, match="missing"):
         load("npz", tmp_path / "b.npz")
+
+
+def test_an_archive_of_something_else_is_refused(tmp_path, pixels):
+    with zipfile.ZipFile(tmp_path / "bytes.npz", "w") as archive:
+        archive.writestr("x_train", b"no array")
+        archive.writestr("y_train", b"no array")
+    np.savez(tmp_path / "good.npz", images=pixels, labels=LABELS)
+    np.save(tmp_path / "one.npy", pixels)
+    both = (tmp_path / "one.npy").read_bytes() + (tmp_path / "good.npz").read_bytes()
+    (tmp_path / "both.npz").write_bytes(both)
+    for name in ("bytes.npz", "both.npz"):
+        with pytest.raises(InputError, match=name):
+            load("npz", tmp_path / name)
+
+
+def test_the_images_of_the_other_split_are_not_read(tmp_path, pixels):
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": (2**50, 28, 28)})
+    np.savez(tmp_path / "a.npz", x_train=pixels, y_train=LABELS, y_test=np.array([5]))
+    with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive:
+        archive.writestr("x_test.npy", stream.getvalue())
+    assert len(load("npz", tmp_path / "a.npz").classes) == 6

@@ -111,6 +111,17 @@ class Payload:
         return self.call
 
 
+def doubling(core):
+    """A list of lists of lists ..., each of which holds the next one twice: short to write, endless to walk."""
+    for _ in range(60):
+        core = [core, core]
+    return core
+
+
+# A tuple of the same tuple twice, of the same tuple twice ..., left in the memo at 0.
+DOUBLING_TUPLE = b"\x80\x02)q\x000" + b"h\x00h\x00\x86q\x000" * 60
+
+
 def hostile(marker):
     """Pickles that would make the marker file, or take the memory, if anything in them ran."""
     command = f"open({str(marker)!r}, 'w').close()"
@@ -137,6 +148,11 @@ def hostile(marker):
         "text for labels": official_pickle({b"data": array, b"labels": [b"a", b"b", b"c", b"d"]}),
         "huge labels": official_pickle({b"data": array, b"labels": [10**9] * 4}),
         "a dtype that is built upon": b"\x80\x02cnumpy\ndtype\n}X\x01\x00\x00\x00aK\x01sb.",
+        "a key that takes for ever to hash": DOUBLING_TUPLE + b"}h\x00K\x00s.",
+        "labels that double": official_pickle({b"data": array, b"labels": doubling([0])}),
+        "a dtype that takes for ever to print": DOUBLING_TUPLE
+        + b"}U\x04datacnumpy.core.multiarray\n_reconstruct\n)R"
+        + b"(K\x01K\x01K\x01\x86cnumpy\ndtype\nh\x00\x85RK\x00U\x00tbs.",
     }
 
 

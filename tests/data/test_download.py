@@ -190,6 +190,24 @@ def test_an_archive_is_unpacked_into_the_root_and_removed(tmp_path, server, remo
         assert not (root / "set.tgz").exists()
 
 
+def test_an_archive_is_kept_until_all_are_there(tmp_path, server, remote):
+    packed = archive_of(["set/a"])
+    server.files["/one.tgz"] = server.files["/two.tgz"] = packed
+    facts = {"size": len(packed), "sha256": hashlib.sha256(packed).hexdigest(), "unpack": True}
+    one, gone = remote("/one.tgz", **facts), remote("/gone", **facts)
+    mine = Entry(name="mine", homepage="", licence="", images=(0, 0), num_classes=0, files=(one, gone))
+    for _ in range(2):
+        with pytest.raises(InputError, match="404"):
+            download(mine, tmp_path, allow_loopback=True)
+    assert [path for path, _ in server.asked] == ["/one.tgz", "/gone", "/gone"]
+
+
+def test_a_root_that_cannot_be_made_is_said(tmp_path, remote):
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(InputError, match="another root"):
+        fetch(remote("/whole"), tmp_path / "file" / "set" / "whole", allow_loopback=True)
+
+
 def test_the_catalogue_is_sound():
     for name, found in ENTRIES.items():
         assert entry(name) is found

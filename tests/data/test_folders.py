@@ -1,5 +1,8 @@
 """Class folders: Imagenette's copies, RESISC45's missing split, anyone's own pictures."""
 
+import os
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -114,3 +117,35 @@ def test_unusual_pictures_go_the_careful_way(tmp_path, write_picture):
     assert set(read[0].ravel()) == {round(40_000 / 257)}
     assert set(read[1].ravel()) == {255}
     assert read[2][:4].mean() > 250 > 5 > read[2][4:].mean()
+
+
+def test_both_splits_have_one_size_whichever_picture_comes_first(tmp_path, write_picture):
+    for i in range(10):
+        write_picture(tmp_path / "a" / f"{i}.png", np.full((8 + i, 8 + i, 3), i, np.uint8))
+    assert {load("folder", tmp_path, split).pixels.shape[1:] for split in ("train", "test")} == {(3, 8, 8)}
+
+
+@pytest.mark.parametrize("size", [None, 8])
+def test_a_split_without_pictures_is_refused(tmp_path, class_folders, size):
+    class_folders(tmp_path, {"a": 1, "b": 1})
+    assert len(load("folder", tmp_path, "train", size)) == 2
+    with pytest.raises(InputError, match="no image for 'test'"):
+        load("folder", tmp_path, "test", size)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_names_that_are_no_unicode_are_read_and_shown(tmp_path, class_folders):
+    class_folders(tmp_path, {"a": 5, os.fsdecode(b"caf\xe9"): 5})
+    odd = tmp_path / "a" / "000.png"
+    odd.rename(odd.with_name(os.fsdecode(b"\xe9.png")))
+    images = load("folder", tmp_path)
+    assert (len(images), images.classes) == (8, ("a", "caf\N{REPLACEMENT CHARACTER}"))
+
+
+def test_every_kind_of_picture_that_can_be_read_counts(tmp_path, write_picture):
+    for i, suffix in enumerate((".tif", ".GIF", ".jpe", ".webp", ".pnm")):
+        write_picture(tmp_path / "a" / f"{i}{suffix}", np.full((8, 8, 3), 90, np.uint8))
+    (tmp_path / "a" / "notes.txt").write_text("no picture")
+    train, test = (load("folder", tmp_path, split) for split in ("train", "test"))
+    assert len(train) + len(test) == 5
+    assert "1 files that are no images were left out" in train.notes

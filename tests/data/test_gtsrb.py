@@ -81,6 +81,7 @@ def test_the_test_annotations_are_found_where_people_put_them(signs, place):
         ("../../../GT-final_test.csv;30;30;0;0;29;29;0", "elsewhere"),
         ("00000.ppm;31;30;0;0;29;29;0", "annotation"),
         ("gone.ppm;30;30;0;0;29;29;0", "gone"),
+        ("x" * 200_000 + ";30;30;0;0;29;29;0", "field"),
     ],
 )
 def test_a_wrong_annotation_is_named(signs, wrong, reason):
@@ -88,6 +89,13 @@ def test_a_wrong_annotation_is_named(signs, wrong, reason):
     path.write_text(path.read_text().replace("00000.ppm;30;30;0;0;29;29;0", wrong))
     with pytest.raises(InputError, match=reason):
         load("gtsrb", signs, "test", cache=False)
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_a_missing_picture_is_named_with_and_without_a_cache(signs, cache):
+    (signs / "GTSRB/Final_Test/Images/00003.ppm").unlink()
+    with pytest.raises(InputError, match=r"00003\.ppm"):
+        load("gtsrb", signs, "test", cache=cache)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """IDX files: gzipped or plain, and every way in which one can be wrong."""
 
 import gzip
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from linocut.data import load
+from linocut.data import load, survey
 from linocut.errors import InputError
 
 
@@ -54,6 +55,23 @@ def test_the_folder_itself_may_be_the_root_but_never_another_sets(tmp_path, lay_
     assert len(load("mnist", tmp_path / "mnist")) == 5
     with pytest.raises(InputError, match="fashion-mnist"):
         load("fashion-mnist", tmp_path / "mnist")
+
+
+def test_a_folder_is_known_by_its_whole_name_and_a_dot_by_what_it_stands_for(tmp_path, lay_out, monkeypatch):
+    lay_out(tmp_path / "MNIST/raw", "")
+    lay_out(tmp_path / "other/raw", "")
+    assert survey.present(tmp_path / "MNIST/raw") == survey.present(tmp_path) == ["mnist"]
+    assert survey.present(tmp_path / "other/raw") == ["folder"]
+    monkeypatch.chdir(tmp_path / "MNIST/raw")
+    assert survey.present(Path(".")) == ["mnist"]
+    assert len(load("mnist", ".")) == 5
+
+
+def test_only_files_that_lie_there_as_published_are_held_against_their_hash(tmp_path, lay_out):
+    lay_out(tmp_path / "mnist", "")
+    assert survey.published_files("mnist", tmp_path) == {}
+    lay_out(tmp_path / "mnist", ".gz")
+    assert set(survey.published_files("mnist", tmp_path).values()) == {False}
 
 
 def test_a_missing_file_is_named_with_its_place_and_the_command_that_fetches_it(tmp_path, lay_out):

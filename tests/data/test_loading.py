@@ -1,7 +1,9 @@
 """load's own promises: names, splits, devices, unit values, and no network."""
 
+import shlex
 import socket
 
+import numpy as np
 import pytest
 import torch
 
@@ -17,6 +19,9 @@ from linocut.errors import InputError
         ({"name": "digits", "split": "val"}, "'test'"),
         ({"name": "digits", "image_size": 0}, "image_size"),
         ({"name": "digits", "image_size": 10**6}, "image_size"),
+        ({"name": "digits", "image_size": 28.0}, "image_size"),
+        ({"name": "digits", "image_size": "28"}, "image_size"),
+        ({"name": "digits", "device": "nowhere"}, "device 'nowhere'"),
     ],
 )
 def test_a_wrong_argument_is_refused_with_a_reason(arguments, reason):
@@ -80,3 +85,23 @@ def test_images_refuse_what_they_cannot_hold():
     ):
         with pytest.raises(InputError):
             Images(**good | wrong)
+
+
+def test_the_command_that_fetches_can_be_copied_from_a_folder_with_spaces(tmp_path):
+    with pytest.raises(InputError) as caught:
+        load("mnist", tmp_path / "my data")
+    words = shlex.split(str(caught.value).rpartition("fetch them with: ")[2])
+    assert words == ["linocut", "data", "download", "mnist", "--root", str(tmp_path / "my data")]
+
+
+def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
+    folder = tmp_path / "cifar-10-batches-bin"
+    folder.mkdir()
+    (folder / "test_batch.bin").write_bytes(bytes(3073))
+
+    def forbidden(path, *_):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(np, "fromfile", forbidden)
+    with pytest.raises(InputError, match=r"test_batch\.bin \(Permission denied"):
+        load("cifar-10", tmp_path, "test")

@@ -196,3 +196,19 @@ def test_progress_ends_at_the_number_of_files_and_never_falls(pictures):
     load("folder", pictures, cache=False, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (80, 80)
     assert seen == sorted(seen)
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        b'{"key": "KEY", "shape": []}',
+        b'{"key": "KEY", "shape": [1e999, 3, 8, 8]}',
+        b'{"key": "KEY", "shape": [-1, -1, 1, 1]}',
+        b"[" * 100_000,
+        b"[]",
+    ],
+)
+def test_a_forged_description_is_no_cache(tmp_path, description):
+    text = description.replace(b"KEY", b"k" * 64)
+    (tmp_path / "a.images").write_bytes(text + len(text).to_bytes(8, "little") + store.MARK + bytes(32))
+    assert store.read(tmp_path / "a.images", "k" * 64) is None

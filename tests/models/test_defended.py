@@ -89,3 +89,14 @@ def test_mean_without_std_and_zero_std_are_refused():
 def test_parameters_are_those_of_the_model():
     model = build("small-net", 10, 1)
     assert {id(p) for p in Defended(Halve(), model).parameters()} == {id(p) for p in model.parameters()}
+
+
+def test_images_of_other_channels_are_refused_and_not_broadcast():
+    defended = Defended(None, nn.Identity(), mean=[0.5] * 3, std=[0.5] * 3)
+    with pytest.raises(InputError, match="channels"):
+        defended(torch.zeros(2, 1, 4, 4))
+
+
+def test_mean_and_std_may_be_tensors_or_whole_numbers():
+    for mean, std in ((torch.zeros(3), torch.ones(3)), ([0, 0, 0], [1, 1, 1])):
+        assert Defended(None, nn.Identity(), mean, std).mean.dtype == torch.float32

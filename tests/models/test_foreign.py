@@ -1,5 +1,6 @@
 """Weights of others: understood where they fit, refused where they do not, and never run."""
 
+import json
 import os
 
 import pytest
@@ -66,6 +67,24 @@ def test_other_contents_are_refused(tmp_path, content):
         read_pt(tmp_path / "absent.pt", SMALL)
 
 
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.zeros(1).expand(10**6, 10**6),
+        torch.zeros(1, dtype=torch.half).expand(10**6, 10**6),
+        torch.zeros(10, 128).to_sparse(),
+        torch.zeros(10, 128, device="meta"),
+    ],
+    ids=["huge", "huge half", "sparse", "meta"],
+)
+def test_tensors_that_claim_what_they_do_not_hold_are_refused(tmp_path, tensor):
+    state = build("small-net", 10, 1).state_dict()
+    torch.save({**state, "fc.weight": tensor}, tmp_path / "net.pt")
+    assert (tmp_path / "net.pt").stat().st_size < 2**20
+    with pytest.raises(InputError, match=r"fc\.weight"):
+        read_pt(tmp_path / "net.pt", SMALL)
+
+
 def test_import_verb_writes_a_folder_that_loads(tmp_path):
     network = build("small-net", 10, 1)
     torch.save(network.state_dict(), tmp_path / "net.pt")
@@ -78,8 +97,9 @@ def test_import_verb_writes_a_folder_that_loads(tmp_path):
         "--in-channels",
         "1",
     ]
-    done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "net")])
+    done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "net"), "--json"])
     assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["folder"] == str(tmp_path / "net")
     assert torch.equal(load(tmp_path / "net").model.fc.weight, network.fc.weight)
 
 

@@ -125,6 +125,12 @@ def test_truncated_weights_are_refused(folder):
         lambda card: card["weights"].update(sha256="0" * 64),
         lambda card: card.update(mean=["a"]),
         lambda card: card.update(std=[0.0]),
+        lambda card: card.update(mean=[10**400]),
+        lambda card: card.update(mean=[], std=[]),
+        lambda card: card.update(mean=[0.5, 0.5], std=[0.5, 0.5]),
+        lambda card: card.update(transform={"class": "EssentialFeatures", "settings": {"lloyd_steps": "x"}}),
+        lambda card: card.update(transform={"class": "EssentialFeatures", "settings": {"eps": 10**400}}),
+        lambda card: card.update(transform={"class": "EssentialFeatures", "settings": {"separation": 1e308}}),
         lambda card: card.update(transform={"class": "EssentialFeatures"}),
     ],
 )
@@ -134,7 +140,9 @@ def test_wrong_cards_are_refused(folder, change):
         load(folder)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, "\xff", "{" + " " * (1 << 20)])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", "[" * 100_000, "\xff", '{"a": NaN, "sha256": ""}', "{" + " " * (1 << 20)]
+)
 def test_cards_that_are_none_are_refused(folder, text):
     (folder / "card.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(InputError, match=r"card\.json"):
@@ -182,6 +190,13 @@ def test_absurd_headers_are_refused_before_memory_is_spent(folder):
 def test_a_network_of_another_shape_is_not_saved(tmp_path, defended):
     with pytest.raises(InputError, match="fit"):
         save(tmp_path, defended, Card(architecture=Architecture(name="small-net", num_classes=3)))
+
+
+def test_a_card_that_could_not_be_loaded_is_not_saved(tmp_path):
+    short = Defended(None, build("small-net", 10, 3), mean=[0.5], std=[0.5])
+    with pytest.raises(InputError, match="one a channel"):
+        save(tmp_path / "net", short, Card(architecture=Architecture(name="small-net")))
+    assert not (tmp_path / "net").exists()
 
 
 def test_a_card_json_cannot_hold_is_not_saved(tmp_path, defended):

@@ -46,6 +46,8 @@ def list_sets(as_json: AsJson = False) -> None:
         counts = f"{row['train']:>6} + {row['test']:>5} images, {row['classes']:>2} classes"
         typer.echo(f"{row['name']:<16}{counts}, {row['bytes'] / 1e6:>6.0f} MB. {row['homepage']}")
         typer.echo(f"{'':<16}licence: {row['licence']}")
+        if row["name"] not in NAMES:
+            typer.echo(f"{'':<16}another size to download; load and prepare it under the name imagenette")
     typer.echo(f"without a download: {', '.join(local)}")
 
 
@@ -84,7 +86,7 @@ def prepare(
     sheet: Annotated[
         Path | None, typer.Option(help="Write a PNG file of random samples with the names of their classes.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Chooses the samples, and the test images where nobody has.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Chooses the samples, and the test images where nobody has.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Decode a data set once, so that every later run maps it."""

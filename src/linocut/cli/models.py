@@ -35,6 +35,7 @@ def import_weights(
     num_classes: Annotated[int, typer.Option(help="classes of the network")] = 10,
     in_channels: Annotated[int, typer.Option(help="channels of its input")] = 3,
     data_set: Annotated[str | None, typer.Option(help="what it was trained on, for the card")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Turn somebody else's .pt file into a folder that linocut loads; code inside it is never run."""
     from linocut.models import Architecture, Card, save
@@ -45,4 +46,4 @@ def import_weights(
     defended = read_pt(file, named)
     origin = {"imported": file.name, "sha256": sha256_of(file)}
     save(out, defended, Card(architecture=named, data_set=data_set, recipe=origin))
-    typer.echo(f"wrote {out}")
+    typer.echo(json.dumps({"folder": str(out), **origin}) if as_json else f"wrote {out}")

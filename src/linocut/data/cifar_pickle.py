@@ -6,6 +6,7 @@ every other name is refused, and the array is built from the kept bytes once the
 """
 
 import io
+import operator
 import pickle
 import pickletools
 from pathlib import Path
@@ -17,6 +18,9 @@ from linocut.data.places import damaged
 
 LARGEST = 64 * 2**20  # bytes: an official batch has 31 million
 MOST_MEMO = 2**20  # a forged memo index would make the unpickler allocate up to it
+# Tuples of tuples that repeat one another double with every line, and hashing one would never end.
+REPEATING = ("GET", "BINGET", "LONG_BINGET", "DUP")
+MOST_REPEATS = 32
 WANTED = "an official cifar-10-batches-py file"
 
 
@@ -54,12 +58,10 @@ def read_pickled_batch(path: Path) -> tuple[np.ndarray, np.ndarray]:
         raise damaged(path, f"{path.stat().st_size} bytes", f"at most {LARGEST}")
     content = path.read_bytes()
     try:
-        for opcode, argument, _ in pickletools.genops(content):
-            if "PUT" in opcode.name and int(argument or 0) > MOST_MEMO:
-                raise pickle.UnpicklingError(f"it asks for {argument} memo places")
+        _check_stream(content)
         batch = _Unpickler(io.BytesIO(content), encoding="bytes").load()
         pixels = _array(batch[b"data"])
-        labels = np.array(batch[b"labels"], dtype=np.uint8)
+        labels = np.array([operator.index(label) for label in batch[b"labels"]], dtype=np.uint8)
     # A forged stream can fail in any of these ways; none of them may reach the user as a crash.
     except (pickle.UnpicklingError, ValueError, TypeError, KeyError, IndexError, AttributeError,
             EOFError, OverflowError, MemoryError, RecursionError, UnicodeError) as error:  # fmt: skip
@@ -69,6 +71,17 @@ def read_pickled_batch(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return pixels, labels
 
 
+def _check_stream(content: bytes) -> None:
+    """Raise UnpicklingError where unpickling could take more memory or time than the stream's length explains."""
+    repeats = 0
+    for opcode, argument, _ in pickletools.genops(content):
+        if "PUT" in opcode.name and int(argument or 0) > MOST_MEMO:
+            raise pickle.UnpicklingError(f"it asks for {argument} memo places")
+        repeats += opcode.name in REPEATING
+    if repeats > MOST_REPEATS:
+        raise pickle.UnpicklingError(f"it repeats itself {repeats} times")
+
+
 def _array(kept: Any) -> np.ndarray:
     """The uint8 array whose pickled state was kept: (version, shape, dtype, column order, bytes)."""
     if not isinstance(kept, _Kept) or not isinstance(kept.state, tuple) or len(kept.state) != 5:
@@ -76,5 +89,5 @@ def _array(kept: Any) -> np.ndarray:
     _, shape, dtype, column_order, content = kept.state
     name = dtype.arguments[0] if isinstance(dtype, _Kept) and dtype.arguments else None
     if name not in (b"u1", "u1") or not isinstance(content, bytes):
-        raise ValueError(f"its data has dtype {name!r}, not uint8")
+        raise ValueError("its data is not of uint8")
     return np.frombuffer(content, np.uint8).reshape(shape, order="F" if column_order else "C")

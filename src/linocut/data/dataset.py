@@ -30,6 +30,8 @@ class Images:
     def __post_init__(self) -> None:
         if self.pixels.dtype != torch.uint8 or self.pixels.ndim != 4:
             raise InputError(f"pixels must be uint8 (N, C, H, W), got {self.pixels.dtype} {tuple(self.pixels.shape)}")
+        if 0 in self.pixels.shape[1:]:
+            raise InputError(f"{self.name} {self.split}: images of {tuple(self.pixels.shape[1:])} have no pixels")
         if self.labels.dtype != torch.int64 or self.labels.shape != self.pixels.shape[:1]:
             raise InputError(
                 f"labels must be int64, one for each of {len(self.pixels)} images, "
@@ -37,8 +39,8 @@ class Images:
             )
         if len(self.labels) and not 0 <= int(self.labels.min()) <= int(self.labels.max()) < len(self.classes):
             raise InputError(
-                f"labels must lie in 0..{len(self.classes) - 1} for {len(self.classes)} classes, "
-                f"got {int(self.labels.min())}..{int(self.labels.max())}"
+                f"{self.name} {self.split}: labels must lie in 0..{len(self.classes) - 1} "
+                f"for {len(self.classes)} classes, got {int(self.labels.min())}..{int(self.labels.max())}"
             )
 
     def __len__(self) -> int:

@@ -9,8 +9,6 @@ from PIL import __version__ as pillow_version
 from linocut.data.images import MOST_PIXELS, read_image
 from linocut.errors import InputError
 
-SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".webp"})
-
 
 def decoder() -> dict[str, str]:
     """What decodes the files: two versions of libjpeg may differ by a level here and there."""

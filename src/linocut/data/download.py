@@ -21,15 +21,17 @@ UNREACHABLE = (OSError, http.client.HTTPException)
 
 def download(entry: Entry, root: Path, progress: Progress | None = None, *, allow_loopback: bool = False) -> list[Path]:
     """The files that were put under root. A file that is already there and whole is not fetched again."""
+    fetched = [
+        (remote, fetch(remote, root / remote.folder / remote.file_name, progress, allow_loopback=allow_loopback))
+        for remote in entry.files
+    ]
     placed: list[Path] = []
-    for remote in entry.files:
-        folder = root / remote.folder
-        got = fetch(remote, folder / remote.file_name, progress, allow_loopback=allow_loopback)
+    for remote, got in fetched:
+        placed += unpack(got, root / remote.folder) if remote.unpack else [got]
+    # Only now: had a later file failed, the earlier ones would have to be fetched again.
+    for remote, got in fetched:
         if remote.unpack:
-            placed += unpack(got, folder)
             got.unlink()
-        else:
-            placed.append(got)
     return placed
 
 
@@ -38,7 +40,10 @@ def fetch(remote: RemoteFile, path: Path, progress: Progress | None = None, *, a
     check_address(remote.url, allow_loopback=allow_loopback)
     if holds(remote, path):
         return path
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path.parent}: cannot be made ({error.strerror}); choose another root") from error
     part = path.with_name(path.name + ".part")
     resumed = part.is_file() and part.stat().st_size > 0
     _fill(remote, part, progress, allow_loopback)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from linocut.data.decoding import SUFFIXES, decoder, planes, read_rgb, square
-from linocut.data.places import find_folder, missing
+from linocut.data.decoding import decoder, planes, read_rgb, square
+from linocut.data.images import image_suffixes
+from linocut.data.places import bears, find_folder, missing
 from linocut.data.plan import Plan
 from linocut.data.splits import held_out
 from linocut.errors import InputError
@@ -40,7 +41,7 @@ RESISC45_CLASSES = 45
 def plan_imagenette(root: Path, split: str, image_size: int | None) -> Plan:
     """The plan for Imagenette, from the smallest copy that is large enough, else the largest there is."""
     present = {size: root / name for size, name in IMAGENETTE_FOLDERS.items() if (root / name).is_dir()}
-    present |= {size: root for size, name in IMAGENETTE_FOLDERS.items() if root.name == name}
+    present |= {size: root for size, name in IMAGENETTE_FOLDERS.items() if bears(root, name)}
     if not present:
         raise missing("imagenette", root / IMAGENETTE_FOLDERS[320], root)
     enough = [size for size in present if size >= (image_size or IMAGENETTE_SIZE)]
@@ -58,7 +59,7 @@ def plan_imagenette(root: Path, split: str, image_size: int | None) -> Plan:
         files,
         labels,
         size,
-        (f"from {present[stored].name}",) + ((f"enlarged from {stored} pixels",) if size > stored else ()),
+        (f"from {IMAGENETTE_FOLDERS[stored]}",) + ((f"enlarged from {stored} pixels",) if size > stored else ()),
     )
 
 
@@ -85,7 +86,8 @@ def plan_folder(root: Path, split: str, image_size: int | None, seed: int) -> Pl
         if folder is None:
             raise InputError(f"folder: {root} has train/ but neither test/ nor val/; add one of them")
         files, labels, names, ignored = list_classes(folder)
-        _, _, trained, _ = list_classes(root / "train")
+        training, _, trained, _ = list_classes(root / "train")
+        first = training[0]
         if names != trained:
             raise InputError(
                 f"folder: {folder} and {root / 'train'} have other classes: {sorted({*names} ^ {*trained})}"
@@ -93,16 +95,18 @@ def plan_folder(root: Path, split: str, image_size: int | None, seed: int) -> Pl
     else:
         folder = root
         files, labels, names, ignored = list_classes(root)
+        first = files[0]
         files, labels = _of_split(root, files, labels, split, seed)
         notes = (f"no split given: a fifth of each class is for testing, chosen by seed {seed}",)
     if ignored:
         notes += (f"{ignored} files that are no images were left out",)
-    size = image_size or _common_side(files)
+    size = image_size or _side_of(first)
     return _plan("folder", split, tuple(names), folder, files, labels, size, notes)
 
 
 def list_classes(folder: Path) -> tuple[list[Path], list[int], list[str], int]:
     """Files, labels and class names in sorted order, and how many files are no images by their name."""
+    suffixes = image_suffixes()
     names = sorted(child.name for child in folder.iterdir() if child.is_dir() and not child.name.startswith("."))
     files: list[Path] = []
     labels: list[int] = []
@@ -110,13 +114,14 @@ def list_classes(folder: Path) -> tuple[list[Path], list[int], list[str], int]:
     for label, name in enumerate(names):
         with os.scandir(folder / name) as entries:  # several times as fast as pathlib, which shows at 9,469 files
             found = sorted(e.name for e in entries if not e.name.startswith(".") and e.is_file())
-        images = [folder / name / f for f in found if os.path.splitext(f)[1].lower() in SUFFIXES]
+        images = [folder / name / f for f in found if os.path.splitext(f)[1].lower() in suffixes]
         ignored += len(found) - len(images)
         files += images
         labels += [label] * len(images)
     if not files:
         raise InputError(f"{folder}: no class folders with images; wanted {folder}/CLASS/PICTURE.jpg (or png, ppm)")
-    return files, labels, names, ignored
+    shown = [os.fsencode(name).decode(errors="replace") for name in names]  # a name need not be UTF-8
+    return files, labels, shown, ignored
 
 
 def _of_split(
@@ -127,11 +132,11 @@ def _of_split(
     return [files[i] for i in chosen], [labels[i] for i in chosen]
 
 
-def _common_side(files: Sequence[Path]) -> int:
-    """The side of the first picture, where it is square; a picture of another size is then cut to it."""
-    width, height = read_rgb(files[0]).size
+def _side_of(first: Path) -> int:
+    """The side of the first picture of all splits, where it is square; one of another size is resized to it."""
+    width, height = read_rgb(first).size
     if width != height:
-        raise InputError(f"{files[0]} is {width}x{height}, no square: say image_size, the side to resize to")
+        raise InputError(f"{first} is {width}x{height}, no square: say image_size, the side to resize to")
     return width
 
 

@@ -108,11 +108,12 @@ def _test_signs(folder: Path, root: Path) -> list[Sign]:
 def _read_annotations(path: Path, images: Path) -> list[Sign]:
     signs = []
     with path.open(newline="", encoding="ascii", errors="replace") as stream:
-        for number, row in enumerate(csv.DictReader(stream, delimiter=";"), start=2):
-            try:
+        rows = csv.DictReader(stream, delimiter=";")
+        try:
+            for row in rows:
                 signs.append(_sign(row, images))
-            except (KeyError, TypeError, ValueError) as error:
-                raise InputError(f"{path} line {number}: {error}; wanted {COLUMNS}") from error
+        except (KeyError, TypeError, ValueError, csv.Error) as error:
+            raise InputError(f"{path} line {rows.line_num}: {error}; wanted {COLUMNS}") from error
     return signs
 
 

@@ -36,12 +36,25 @@ def load(
         raise InputError(f"no data set {name!r}; there are {', '.join(NAMES)}")
     if split not in ("train", "test"):
         raise InputError(f"split must be 'train' or 'test', got {split!r} (what some call val is 'test' here)")
-    if image_size is not None and not 1 <= image_size <= LARGEST_SIDE:
-        raise InputError(f"image_size must be from 1 to {LARGEST_SIDE}, got {image_size}")
-    images = _read(name, root, split, image_size, cache, seed, progress)
-    if torch.device(device).type == "cpu":
-        return images
-    return replace(images, pixels=images.pixels.to(device), labels=images.labels.to(device))
+    if image_size is not None and not (isinstance(image_size, int) and 1 <= image_size <= LARGEST_SIDE):
+        raise InputError(f"image_size must be a whole number from 1 to {LARGEST_SIDE}, got {image_size!r}")
+    try:
+        images = _read(name, root, split, image_size, cache, seed, progress)
+    except OSError as error:  # a file that vanished or may not be read; readers look after damaged ones
+        raise InputError(f"{name}: cannot read {error.filename or root} ({error.strerror or error})") from error
+    if len(images) == 0:
+        raise InputError(f"{name}: no image for {split!r} (where a class has only one, it is for training)")
+    return _moved(images, device)
+
+
+def _moved(images: Images, device: str | torch.device) -> Images:
+    try:
+        if torch.device(device).type == "cpu":
+            return images
+        return replace(images, pixels=images.pixels.to(device), labels=images.labels.to(device))
+    except (RuntimeError, AssertionError) as error:  # torch has no one error for a device that is not there
+        reason = str(error).splitlines()[0]
+        raise InputError(f"the images cannot go to device {str(device)!r}: {reason:.200}") from error
 
 
 def _read(

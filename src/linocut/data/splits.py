@@ -18,8 +18,13 @@ def held_out(identities: Sequence[str], groups: Sequence[int], *, seed: int = 0)
         members[group].append(index)
     test = [False] * len(identities)
     for indices in members.values():
-        indices.sort(key=lambda i: hashlib.sha256(f"{seed}\n{identities[i]}".encode()).digest())
+        indices.sort(key=lambda i: _digest(f"{seed}\n{identities[i]}"))
         share = min(max(1, round(TEST_SHARE * len(indices))), len(indices) - 1)
         for index in indices[:share]:
             test[index] = True
     return test
+
+
+def _digest(text: str) -> bytes:
+    # File names need not be UTF-8: Python hands over their odd bytes as surrogates, which go back as they came.
+    return hashlib.sha256(text.encode(errors="surrogateescape")).digest()

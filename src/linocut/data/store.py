@@ -54,8 +54,8 @@ def read(path: Path, key: str) -> Images | None:
     try:
         with path.open("rb") as stream:
             return _read(stream, key)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
+        return None  # the description is read before the hash can be checked: it may say anything
 
 
 def _read(stream: IO[bytes], key: str) -> Images | None:

@@ -8,7 +8,7 @@ from linocut.data.catalogue import ENTRIES
 from linocut.data.cifar import FOLDERS as CIFAR_FOLDERS
 from linocut.data.dataset import Images
 from linocut.data.download import holds
-from linocut.data.places import find_folder
+from linocut.data.places import bears, find_folder
 
 FOLDERS: dict[str, tuple[str, ...]] = {
     **idx.FOLDERS,
@@ -26,16 +26,16 @@ def present(root: Path) -> list[str]:
     named = [
         name
         for name, places in FOLDERS.items()
-        if any((root / place).is_dir() or root.name == place for place in places)
+        if any((root / place).is_dir() or bears(root, place) for place in places)
     ]
     return named or ["folder"]
 
 
 def published_files(name: str, root: Path) -> dict[str, bool]:
-    """For each file that is kept as published: whether it is there and has the published hash."""
+    """For each file that lies there as published, not unpacked: whether it has the published hash."""
     files = ENTRIES[name].files if name in ENTRIES else ()
-    kept = [file for file in files if not file.unpack]
-    return {file.file_name: holds(file, find_folder(root, name, FOLDERS[name]) / file.file_name) for file in kept}
+    paths = [(file, find_folder(root, name, FOLDERS[name]) / file.file_name) for file in files if not file.unpack]
+    return {file.file_name: holds(file, path) for file, path in paths if path.is_file()}
 
 
 def summarise(images: Images) -> dict[str, Any]:

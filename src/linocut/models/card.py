@@ -1,6 +1,5 @@
 """The card beside a network's weights: what it is, how it was made, and the hash its weights must have."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -11,6 +10,7 @@ from linocut.models.seal import sealed, unsealed
 
 FORMAT = "linocut-model-1"
 MOST_BYTES = 1 << 20
+LARGEST = 1e30  # of a mean or std: whatever is larger, infinity among it, is no number of a picture
 FIELDS: dict[str, tuple[type, ...]] = {
     "format": (str,),
     "architecture": (dict,),
@@ -82,8 +82,9 @@ class SavedCard:
         if weights["file"] in ("", ".", "..") or set(weights["file"]) & set("/\\\0"):
             raise InputError(f"{source} names {weights['file']!r} as weights: wanted a plain file name beside the card")
         for name in ("mean", "std"):
-            if not _all_numbers(content[name] or []):
-                raise InputError(f"{source}: {name} must be a list of finite numbers, got {content[name]!r}")
+            values, channels = content[name], named["in_channels"]
+            if values is not None and not (_all_numbers(values) and len(values) == channels):
+                raise InputError(f"{source}: {name} must be {channels} numbers, one a channel, got {values!r:.80}")
         if not all(isinstance(name, str) for name in content["classes"]):
             raise InputError(f"{source}: classes must be a list of names")
         card = Card(
@@ -115,4 +116,4 @@ def _check_fields(source: str, part: str, got: Any, wanted: Mapping[str, tuple[t
 
 
 def _all_numbers(values: list) -> bool:
-    return all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in values)
+    return all(isinstance(v, int | float) and not isinstance(v, bool) and abs(v) <= LARGEST for v in values)

@@ -34,13 +34,15 @@ class Defended(nn.Module):
         self.transform = transform
         self.model = model
         for name, values in (("mean", mean), ("std", std)):
-            per_channel = None if values is None else torch.tensor(values).view(-1, 1, 1)
+            per_channel = None if values is None else torch.tensor([float(v) for v in values]).view(-1, 1, 1)
             self.register_buffer(name, per_channel, persistent=False)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         if self.transform is not None:
             images = self.transform(images)
         if self.mean is not None and self.std is not None:
+            if images.shape[1] != len(self.mean):  # one would be broadcast to the other in silence
+                raise InputError(f"images of {images.shape[1]} channels, mean and std of {len(self.mean)}")
             images = (images - self.mean) / self.std
         return self.model(images)
 

@@ -29,13 +29,17 @@ def read_pt(path: str | Path, architecture: Architecture) -> Defended:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(f"{path} was refused, it must hold nothing but tensors: {reason:.300}") from error
     outline = architecture.outline()
+    wanted = outline.state_dict()
     tensors = _state_in(content, str(path))
-    for name, tensor in outline.state_dict().items():
+    for name, tensor in wanted.items():
         if name.endswith("num_batches_tracked"):  # absent from old files, and never used here
             tensors.setdefault(name, torch.zeros((), dtype=tensor.dtype))
-        elif name in tensors and tensors[name].is_floating_point():
-            tensors[name] = tensors[name].to(tensor.dtype)
+    # A tensor of few bytes can claim any shape (strides of 0), so that none is copied before its shape is known.
+    for name, tensor in tensors.items():
+        if name in wanted and tensor.shape == wanted[name].shape and tensor.is_floating_point():
+            tensors[name] = tensor.to(wanted[name].dtype)
     fits(tensors, outline, str(path))
+    tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
     outline.load_state_dict(tensors, assign=True)
     return Defended(None, outline).eval()
 
@@ -48,10 +52,15 @@ def _state_in(content: Any, path: str) -> dict[str, torch.Tensor]:
     if not isinstance(content, Mapping) or not content:
         raise InputError(f"{path} holds a {type(content).__name__}, wanted a state dict of tensors")
     for name, value in content.items():
-        if not isinstance(name, str) or not isinstance(value, torch.Tensor):
+        if not isinstance(name, str) or not isinstance(value, torch.Tensor) or not _is_plain(value):
             raise InputError(f"{path} holds {name!r:.80} of type {type(value).__name__}, wanted named tensors alone")
     names = list(content)
     for prefix in PREFIXES:
         if all(name.startswith(prefix) for name in names):
             names = [name.removeprefix(prefix) for name in names]
-    return dict(zip(names, (value.detach().contiguous() for value in content.values()), strict=True))
+    return dict(zip(names, (value.detach() for value in content.values()), strict=True))
+
+
+def _is_plain(tensor: torch.Tensor) -> bool:
+    """Whether the tensor has its numbers in memory, one after the other: not sparse, quantised or on no device."""
+    return tensor.layout == torch.strided and tensor.device.type == "cpu" and not tensor.is_quantized

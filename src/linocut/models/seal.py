@@ -22,12 +22,15 @@ def unsealed(text: bytes, source: str) -> dict[str, Any]:
     """The content of sealed JSON without its seal; `source` names the file in complaints."""
     try:
         content = json.loads(text)
+        if not isinstance(content, dict) or SEAL not in content:
+            raise InputError(f"{source} has no seal: wanted an object that linocut wrote")
+        seal = content.pop(SEAL)
+        agrees = seal == _digest(content)  # refuses NaN, which Python's reader takes for JSON
+    except InputError:
+        raise
     except (ValueError, RecursionError) as error:
         raise InputError(f"{source} is not JSON: {error}") from error
-    if not isinstance(content, dict) or SEAL not in content:
-        raise InputError(f"{source} has no seal: wanted an object that linocut wrote")
-    seal = content.pop(SEAL)
-    if seal != _digest(content):
+    if not agrees:
         raise InputError(f"{source} does not agree with its own SHA-256: it is damaged, or was edited")
     return content
 

@@ -40,6 +40,7 @@ def save(path: str | Path, defended: Defended, card: Card) -> None:
         weights_sha256=digest,
     )
     text = saved.to_json()
+    SavedCard.from_json(text, f"the card to be saved in {folder}")  # what could not be loaded is not written
     if len(text) > MOST_BYTES:
         raise InputError(
             f"the card has {len(text)} bytes, the most is {MOST_BYTES}: keep long logs in files of their own"
@@ -110,5 +111,7 @@ def rebuild_transform(name: str, settings: dict[str, Any], source: str) -> nn.Mo
 
     try:
         return getattr(modules, name)(**settings)
-    except (TypeError, AttributeError) as error:
+    except InputError:
+        raise
+    except (TypeError, AttributeError, ValueError, OverflowError) as error:
         raise InputError(f"{source}: {name} cannot be made of these settings: {error}") from error
