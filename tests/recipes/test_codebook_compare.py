@@ -68,14 +68,14 @@ def test_grey_pictures_need_a_grey_codebook():
 def test_figures(pictures, tmp_path):
     pytest.importorskip("matplotlib")
     book = comparing.own_codebook(pictures, 16)
-    measures = list(comparing.compare(pictures, book, 8 / 255))
+    measures = list(comparing.compare(dict(list(pictures.items())[:2]), book, 8 / 255))
     save_figure(tradeoff_figure(measures, 8 / 255, book), tmp_path / "out" / "a.png")
     pixels = next(iter(pictures.values()))[None].contiguous()
-    books = [FixedCodebook.fit(pixels, k, 16) for k in (1, 5, 500)] + [FixedCodebook.depth(3)]
+    books = [FixedCodebook.fit(pixels, k, 16) for k in (5, 500)] + [FixedCodebook.depth(3)]
     for i, shown in enumerate(books):
         save_figure(palette_figure(shown, "title"), tmp_path / f"{i}.png")
-    for path in (tmp_path / "out" / "a.png", tmp_path / "3.png"):
+    for path in (tmp_path / "out" / "a.png", tmp_path / "2.png"):
         with Image.open(path) as drawn:
             assert drawn.width > 1000
     with pytest.raises(InputError, match="cannot be written"):
-        save_figure(palette_figure(books[0], "title"), tmp_path / "0.png" / "b.png")
+        save_figure(palette_figure(FixedCodebook(colors=[[9]]), "title"), tmp_path / "0.png" / "b.png")
