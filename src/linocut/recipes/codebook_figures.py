@@ -15,8 +15,8 @@ from linocut.transform.modules import AdaptiveCodebook, FixedCodebook
 BLUE, ORANGE, GREY, INK = "#2f6fae", "#d9822b", "#8a8a8a", "#26221e"
 TINT, _TINT_RGB = "#dce4e8", np.array([0xDC, 0xE4, 0xE8]) / 255  # neither black nor white vanishes in it
 KINDS = (
-    ("fixed", ORANGE, "fixed: k colours for all pictures"),
     ("adaptive", BLUE, "adaptive: eps in levels, colours of each picture's own"),
+    ("fixed", ORANGE, "fixed: k colours for all pictures"),
     ("depth", GREY, "colour depth: levels of each channel"),
 )
 MOST_LABELLED = 40
@@ -180,8 +180,8 @@ def _label_points(axes: Any, measures: Sequence[Measure], x_of: Callable[[Mean],
                 continue
             labelled.append(place)
             axes.annotate(
-                f"{row.setting:g}", (x_of(row), row.rmse), xytext=(5, 4), textcoords="offset points",
-                fontsize=8, color=paint,
+                f"{row.setting:g}", (x_of(row), row.rmse), xytext=(5, -11 if kind == "adaptive" else 4),
+                textcoords="offset points", fontsize=8, color=paint,
             )  # fmt: skip
 
 
