@@ -105,9 +105,7 @@ def rules(name: str, record, model: str, test, n: int, device: torch.device) -> 
     found = {}
     for norm, ball in balls(name, x[0].numel(), ("linf", "l2")).items():
         for rule in ("soft", "identity", "none"):
-            attack = SurrogatePGD(
-                surrogate=rule, num_steps=ball.num_steps, step_size=ball.step_size, any_iterate=True
-            )
+            attack = SurrogatePGD(surrogate=rule, num_steps=ball.num_steps, step_size=ball.step_size, any_iterate=True)
             dice = Dice(torch.tensor([example_seed(0, i, rule, 0) for i in chosen], device=device))
             result = attack.run(defended, x, labels, ball.threat, dice)
             found[f"{norm}/{rule}"] = round(100 * float((~result.broken).float().mean()), 2)
