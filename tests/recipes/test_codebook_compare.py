@@ -26,7 +26,7 @@ def pictures(tmp_path):
         ramp = np.linspace(0, 200, 20)[:, None, None] + rng.integers(0, 50, (20, 24, 3))
         Image.fromarray(ramp.astype(np.uint8)).save(tmp_path / f"{i}.png")
     Image.fromarray(np.full((9, 9), 77, np.uint8)).save(tmp_path / "grey.png")
-    return comparing.read_pictures(sorted(tmp_path.glob("*.png")))
+    return comparing.Pictures.of(sorted(tmp_path.glob("*.png")))
 
 
 def test_exact_codes_have_no_error_and_the_right_distance():
@@ -49,7 +49,7 @@ def test_one_colour_has_no_separation():
 
 def test_sweep(pictures):
     book = comparing.own_codebook(pictures, 16)
-    assert all(pixels.shape[0] == 3 for pixels in pictures.values())
+    assert all(pixels.shape[0] == 3 for _, pixels in pictures)
     measures = list(comparing.compare(pictures, book, 8 / 255))
     assert len(measures) == 4 * len(list(comparing.transforms(book, 8 / 255)))
     fixed = comparing.curve(measures, "fixed")
@@ -60,17 +60,19 @@ def test_sweep(pictures):
     assert [row.setting for row in depth] == list(comparing.DEPTHS)
 
 
-def test_grey_pictures_need_a_grey_codebook():
+def test_grey_pictures_need_a_grey_codebook(tmp_path):
+    Image.fromarray(np.zeros((4, 4), np.uint8)).save(tmp_path / "grey.png")
+    grey = comparing.Pictures.of([tmp_path / "grey.png"])
     with pytest.raises(InputError, match="these pictures are grey"):
-        list(comparing.compare({"p": two_colors(0, 9)}, FixedCodebook(colors=[[0, 0, 0]]), 8 / 255))
+        list(comparing.compare(grey, FixedCodebook(colors=[[0, 0, 0]]), 8 / 255))
 
 
 def test_figures(pictures, tmp_path):
     pytest.importorskip("matplotlib")
     book = comparing.own_codebook(pictures, 16)
-    measures = list(comparing.compare(dict(list(pictures.items())[:2]), book, 8 / 255))
+    measures = list(comparing.compare(comparing.Pictures.of(pictures.paths[:2]), book, 8 / 255))
     save_figure(tradeoff_figure(measures, 8 / 255, book), tmp_path / "out" / "a.png")
-    pixels = next(iter(pictures.values()))[None].contiguous()
+    pixels = next(iter(pictures))[1][None].contiguous()
     books = [FixedCodebook.fit(pixels, k, 16) for k in (5, 500)] + [FixedCodebook.depth(3)]
     for i, shown in enumerate(books):
         save_figure(palette_figure(shown, "title"), tmp_path / f"{i}.png")

@@ -75,7 +75,7 @@ def compare(
     from linocut.recipes import codebook_compare, file_plan
     from linocut.transform.modules import FixedCodebook
 
-    pictures = codebook_compare.read_pictures(file_plan.find(inputs))
+    pictures = codebook_compare.Pictures.of(file_plan.find(inputs))
     book = FixedCodebook.load(codebook) if codebook else codebook_compare.own_codebook(pictures, r)
     measures = list(codebook_compare.compare(pictures, book, eps))
     if figure is not None:

@@ -39,17 +39,27 @@ class Measure:
     movable: float
 
 
-def read_pictures(paths: Sequence[Path]) -> dict[str, torch.Tensor]:
-    """The pictures as uint8 (C,H,W) by path; grey ones become colour pictures where there are any of colour."""
-    pictures = {str(path): read_image(path)[0] for path in paths}
-    channels = max(len(pixels) for pixels in pictures.values())
-    return {path: pixels.expand(channels, -1, -1) for path, pixels in pictures.items()}
+@dataclass(frozen=True, kw_only=True)
+class Pictures:
+    """Pictures that are read one at a time, each time; grey ones among coloured become coloured."""
+
+    paths: tuple[Path, ...]
+    channels: int
+
+    @classmethod
+    def of(cls, paths: Sequence[Path]) -> "Pictures":
+        """These pictures; every one is read once, so that what cannot be read is told before any work."""
+        return cls(paths=tuple(paths), channels=max(len(read_image(path)[0]) for path in paths))
+
+    def __iter__(self) -> Iterator[tuple[str, torch.Tensor]]:
+        for path in self.paths:
+            yield str(path), read_image(path)[0].expand(self.channels, -1, -1)
 
 
-def own_codebook(pictures: dict[str, torch.Tensor], r: float) -> FixedCodebook:
+def own_codebook(pictures: Pictures, r: float) -> FixedCodebook:
     """The largest density codebook of these very pictures: the best case for a fixed one."""
-    histogram = ColorHistogram(len(next(iter(pictures.values()))))
-    for pixels in pictures.values():
+    histogram = ColorHistogram(pictures.channels)
+    for _, pixels in pictures:
         histogram.add(pixels[None])
     return FixedCodebook(colors=densest(*histogram.table(), max(SIZES), r).tolist())
 
@@ -65,13 +75,13 @@ def transforms(book: FixedCodebook, eps: float) -> Iterator[tuple[str, float, Tr
         yield "depth", depth, FixedCodebook.depth(depth)
 
 
-def compare(pictures: dict[str, torch.Tensor], book: FixedCodebook, eps: float) -> Iterator[Measure]:
+def compare(pictures: Pictures, book: FixedCodebook, eps: float) -> Iterator[Measure]:
     """A measure for every picture and every transform of the sweep, picture by picture."""
     channels = book.codes.shape[1]
-    if not all(channels in (1, len(pixels)) for pixels in pictures.values()):
+    if channels not in (1, pictures.channels):
         raise InputError(f"the codebook has colours of {channels} channels, these pictures are grey: fit one on them")
     sweep = list(transforms(book, eps))
-    for path, pixels in pictures.items():
+    for path, pixels in pictures:
         for kind, setting, transform in sweep:
             yield measured(path, pixels, kind, setting, transform, eps)
 
