@@ -5,7 +5,7 @@ import torch
 
 from linocut.errors import InputError
 from linocut.transform.kernels import dispatch
-from linocut.transform.modules import AdaptiveBlur, AdaptiveCodebook, EssentialFeatures
+from linocut.transform.modules import AdaptiveBlur, AdaptiveCodebook, EssentialFeatures, FixedCodebook
 
 pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
@@ -70,6 +70,27 @@ def test_gradients_are_the_cpus(backend, surrogate, draw):
         back.append(torch.autograd.grad(out, there, grad.to(device))[0].cpu())
     torch.testing.assert_close(back[1], back[0], rtol=1e-4, atol=1e-5)
     assert back[1].norm() > 0
+
+
+@pytest.mark.parametrize("shape", [(3, 32, 32), (1, 28, 28), (3, 75, 40)])
+def test_fixed_codebook(backend, shape, draw, request):
+    """The bits of the reference, the gradient of the CPU, another rule on the same device, and no waiting."""
+    x = draw(7, 12, *shape)
+    book = FixedCodebook.fit((255 * draw(8, 40, *shape)).byte(), 300, 8)
+    settings = book.settings()
+    ours = FixedCodebook(**{**settings, "backend": backend}).to(CUDA)
+    assert torch.equal(ours(x.to(CUDA)).cpu(), FixedCodebook(**{**settings, "backend": "reference"})(x))
+    there, here = x.to(CUDA).requires_grad_(), x.clone().requires_grad_()
+    wanted = torch.autograd.grad(book(here).square().sum(), here)[0]
+    torch.testing.assert_close(
+        torch.autograd.grad(ours(there).square().sum(), there)[0].cpu(), wanted, rtol=1e-3, atol=1e-4
+    )
+    identity = ours.with_surrogate("identity")
+    request.getfixturevalue("no_waiting")
+    run(ours, there)
+    _, grad = run(identity, there)
+    torch.cuda.set_sync_debug_mode("default")
+    assert torch.equal(grad, torch.ones_like(grad))
 
 
 def run(module, x):

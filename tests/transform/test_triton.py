@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from linocut.transform import reference
+from linocut.transform.kernels import numpy_loop
 from linocut.transform.settings import NO_BLUR, BlurRule, PaletteRule
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -238,6 +239,18 @@ def test_any_strides_and_empty_batches(backend):
     assert (len(colors), len(population), len(num_colors)) == (0, 0, 0)
     assert backend.paint(empty, colors, num_colors).shape == (0, 3, 6, 5)
     assert backend.blur_transpose(x[:0], level, CIFAR).shape == (0, 3, 6, 5)
+
+
+@needs_kernels
+@pytest.mark.parametrize("shape", [(1, 5, 7), (3, 9, 4), (3, 1, 1)])
+def test_fixed_codebook_equals_the_reference(backend, shape):
+    rng = np.random.default_rng(5)
+    y = torch.from_numpy(rng.integers(0, 2041, (3, *shape), dtype=np.int16))
+    for codes in (rng.integers(0, 256, (40, shape[0])), 32 * rng.integers(0, 8, (9, shape[0]))):  # the latter tie often
+        colors = torch.from_numpy(8 * codes.astype(np.int16))
+        painted = backend.paint_linf(y.to(DEVICE), colors.to(DEVICE)).cpu()
+        assert torch.equal(painted, numpy_loop.paint_linf(y, colors))
+    assert backend.paint_linf(y[:0].to(DEVICE), colors.to(DEVICE)).shape == (0, *shape)
 
 
 @needs_kernels

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from linocut.attacks.apgd import APGD, TargetedAPGD
 from linocut.attacks.attack import Attack
+from linocut.attacks.chen import ChenLoop
 from linocut.attacks.edges import EdgePGD
 from linocut.attacks.frozen import FrozenPalettePGD
 from linocut.attacks.noise_averaged import NoiseAveragedPGD
@@ -42,6 +43,25 @@ def published(ball: Ball) -> Entry:
     """The paper's PGD: all steps are run, and the point of highest loss decides."""
     attack = PGD(name="pgd-published", num_steps=ball.num_steps, step_size=ball.step_size)
     return entry(ball.threat, attack, column="published", kind="gradient")
+
+
+def against_fixed_codes(ball: Ball) -> list[Entry]:
+    """What a fixed codebook meets besides: the loop of Chen et al. as published, then PGD past the codes.
+
+    Their Jacobian is nearly zero far from the borders between codes; the identity is the cross-check it needs.
+    """
+    theirs = ChenLoop(name="chen-published", num_steps=ball.num_steps, step_size=ball.step_size, surrogate="soft")
+    straight = SurrogatePGD(
+        name="pgd-past-codes",
+        surrogate="identity",
+        num_steps=ball.num_steps,
+        step_size=ball.step_size,
+        any_iterate=True,
+    )
+    return [
+        entry(ball.threat, theirs, column="published", kind="gradient"),
+        entry(ball.threat, straight, kind="gradient"),
+    ]
 
 
 def probes(ball: Ball, limit: int | None) -> list[Entry]:

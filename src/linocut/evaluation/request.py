@@ -71,6 +71,11 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
         seed=request.seed,
     )
     judged, draws = _settled(model, images, sample, device)
+    codebook, seen = fixed_codebook(model), _training_images(request)
+    if codebook is not None and (codebook["origin"] or {}).get("sha256") == images.sha256:
+        seen = (seen or frozenset()) | frozenset(
+            pixel_digests(images.pixels)
+        )  # the codes were taken from these very images
     case = Case(
         model=judged,
         images=images,
@@ -78,7 +83,7 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
         searcher=HalfPrecision(judged) if request.precision == "bfloat16" else judged,
         raw=model,
         twin=twin,
-        seen=_training_images(request),
+        seen=seen,
     )
     settings: dict[str, Any] = {
         "suite": request.suite,
@@ -93,9 +98,15 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
         "draws": draws,
         "precision": request.precision,
     }
-    entries = plan(request.suite, radii, twin=twin, seen=case.seen is not None)
+    entries = plan(request.suite, radii, twin=twin, seen=case.seen is not None, fixed_codes=codebook is not None)
     eps = {norm: ball.threat.eps for norm, ball in radii.items()}
     return evaluate(case, entries, sample, request.out, radii=eps, settings=settings, watch=watch, workers=workers)
+
+
+def fixed_codebook(model: Model) -> dict[str, Any] | None:
+    """The settings of the model's transform, if that is a fixed codebook."""
+    transform: Any = getattr(model, "transform", None)
+    return transform.settings() if type(transform).__name__ == "FixedCodebook" else None
 
 
 def device_of(name: str | None, workers: Workers = ALONE) -> torch.device:

@@ -26,11 +26,14 @@ SUITES: dict[str, tuple[int | None, Worst]] = {  # how many examples the probes 
 }
 
 
-def plan(suite: str, balls: dict[str, Ball], *, twin: Model | None = None, seen: bool = False) -> list[Entry]:
+def plan(
+    suite: str, balls: dict[str, Ball], *, twin: Model | None = None, seen: bool = False, fixed_codes: bool = False
+) -> list[Entry]:
     """The entries of a suite: one of SUITES, a comma-separated list of entry names of `full`, or module:function.
 
     The function takes nothing and returns a list of attacks (see linocut.attacks.attack); they and the named
     ones run in the worst case, in this order, after the published attack and the probes.
+    fixed_codes: the model paints with a fixed codebook, which has a published attack of its own.
     """
     limit, worst = SUITES.get(suite) or (SUITES["strong"][0], _own(suite))
     entries = measures(limit, seen=seen)
@@ -40,6 +43,8 @@ def plan(suite: str, balls: dict[str, Ball], *, twin: Model | None = None, seen:
         if suite == "fast":
             as_published = replace(as_published, limit=50)  # 100 steps on all would take the whole minute
         entries += [as_published, *arsenal.probes(ball, limit)]
+        if fixed_codes:
+            entries += arsenal.against_fixed_codes(ball)
         if norm == "l2" and "linf" in balls:
             entries.append(arsenal.reuse(ball))
         entries += worst(ball, twin)

@@ -49,6 +49,14 @@ def as_one_line(name: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in name)
 
 
+def find(inputs: Sequence[str]) -> list[Path]:
+    """The image files that these files, folders and patterns name, each once."""
+    found = list(dict.fromkeys(source for given in inputs for source, _ in _expand(given)))
+    if not found:
+        raise InputError(f"no image files in {', '.join(inputs)} (looked for {', '.join(sorted(image_suffixes()))})")
+    return found
+
+
 def _expand(given: str) -> Iterator[tuple[Path, Path]]:
     """(file, its path below what was given) for a file, a folder or a glob."""
     path = Path(given)

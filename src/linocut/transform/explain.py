@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from linocut.transform import reference
+from linocut.transform import fixed, reference
 from linocut.transform.kernels.dispatch import backend as kernels
 from linocut.transform.kernels.torch_nearest import ColorTable
 from linocut.transform.kernels.torch_ops import leave
-from linocut.transform.settings import EIGHTHS_PER_LEVEL, BlurRule, PaletteRule
+from linocut.transform.settings import EIGHTHS_PER_LEVEL, NO_BLUR, BlurRule, PaletteRule
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,7 +27,7 @@ class Explanation:
     palette: torch.Tensor | None
     """(K,C), in the order the colours were accepted; None without a codebook."""
     population: torch.Tensor | None
-    """(K,) int32: how many thumbnail pixels each colour's cluster held."""
+    """(K,) int32: how many thumbnail pixels each colour's cluster held; pixels of the image for a fixed codebook."""
     labels: torch.Tensor | None
     """(H,W) int64: the row of the palette each pixel got."""
     output: torch.Tensor
@@ -63,6 +63,31 @@ def explain(x: torch.Tensor, blur: BlurRule, rule: PaletteRule | None, backend: 
                 note=_note(kept, rule),
             )
         )
+    return explanations
+
+
+def explain_fixed(x: torch.Tensor, colors: torch.Tensor, backend: str) -> list[Explanation]:
+    """One explanation for each image of x (B,C,H,W) painted with the codes (K,C); populations count its pixels.
+
+    A codebook of grey levels paints the channels of a colour image one by one: then there is no palette to show.
+    """
+    x = x.detach().contiguous()
+    run = kernels(backend, x.device)
+    y, level = run.blur(x, NO_BLUR)
+    whole = colors.shape[1] == x.shape[1]
+    planes = y if whole else y.reshape(-1, 1, *y.shape[2:])
+    output = run.paint_linf(planes, colors).view(y.shape).cpu()
+    unit, codes = leave(colors).cpu(), colors.cpu().numpy()
+    explanations = []
+    for i in range(len(x)):
+        told: dict = {"output": output[i], "note": f"{len(colors)} levels for each channel"}
+        if whole:
+            labels = torch.from_numpy(fixed.nearest(y[i].cpu().numpy(), codes))
+            population = torch.bincount(labels.flatten(), minlength=len(colors)).to(torch.int32)
+            used = int((population > 0).sum())
+            note = f"{used} of {len(colors)} codes, the same for every image"
+            told |= {"palette": unit, "population": population, "labels": labels, "note": note}
+        explanations.append(_explain_blur(x[i], y[i], level[i], **told))
     return explanations
 
 

@@ -1,42 +1,36 @@
 """The transform as nn.Modules: images (B,C,H,W) float32 in [0,1] in, the same out. No parameters, no state.
 
     EssentialFeatures = AdaptiveCodebook after AdaptiveBlur
+    FixedCodebook = one list of colours for all images, the adaptive codebook's rival (fixed_module.py)
 
 Each computes the true transform forward; backward follows its surrogate (see surrogate.py).
 """
 
-import copy
 import inspect
 from collections.abc import Sequence
 from typing import Any, Self
 
-import numpy as np
 from torch import Tensor, nn
 
 from linocut.errors import InputError
 from linocut.transform import explain as explaining
 from linocut.transform import ops
+from linocut.transform.fixed_module import FixedCodebook
 from linocut.transform.kernels.dispatch import backend as kernels
-from linocut.transform.kernels.dispatch import check_name
 from linocut.transform.presets import preset_settings
 from linocut.transform.settings import NO_BLUR, BlurRule, PaletteRule
-from linocut.transform.surrogate import check_surrogate
+from linocut.transform.shell import TransformModule, looks_at_values
 from linocut.transform.validate import check_form, check_values
 
+__all__ = ["AdaptiveBlur", "AdaptiveCodebook", "EssentialFeatures", "FixedCodebook", "FrozenPalette"]
 
-class _PixelTransform(nn.Module):
-    """What the three transforms share: two rules, a backward rule, a backend, when to look at values."""
+
+class _PixelTransform(TransformModule):
+    """What the three adaptive transforms share: two rules."""
 
     def __init__(self, blur: BlurRule, palette: PaletteRule | None, settings: dict):
-        super().__init__()
+        super().__init__(settings)
         self._blur, self._palette = blur, palette
-        self._settings = {key: _plain(value) for key, value in settings.items()}
-        self._surrogate, softness = settings["surrogate"], settings.get("softness", 0.1)
-        self._backend, self._validate = check_name(settings["backend"]), settings["validate"]
-        check_surrogate(self._surrogate, softness)
-        self._softness = float(softness)
-        if self._validate not in (None, True, False):
-            raise InputError(f"validate must be True, False or None (on the CPU), got {self._validate!r}")
 
     def forward(self, x: Tensor) -> Tensor:
         """The transformed images, (B,C,H,W) like x."""
@@ -48,7 +42,7 @@ class _PixelTransform(nn.Module):
             self._surrogate,
             self._softness,
             self._backend,
-            _looks_at_values(self._validate, x),
+            looks_at_values(self._validate, x),
         )[0]
 
     def explain(self, x: Tensor) -> list[explaining.Explanation]:
@@ -57,23 +51,11 @@ class _PixelTransform(nn.Module):
         check_values(x)
         return explaining.explain(x, self._blur, self._palette, self._backend)
 
-    def settings(self) -> dict:
-        """The keyword arguments that make this module again; all of them can be written as JSON."""
-        return copy.deepcopy(self._settings)
-
-    def with_surrogate(self, surrogate: str) -> Self:
-        """The same transform with another backward rule."""
-        return type(self)(**{**self._settings, "surrogate": surrogate})
-
     @classmethod
     def preset(cls, name: str, image_size: int | Sequence[int] | None = None) -> Self:
         """The transform of one of the paper's experiments, with kernels rescaled to another image size."""
         accepted = inspect.signature(cls).parameters
         return cls(**{key: v for key, v in preset_settings(name, image_size).items() if key in accepted})
-
-    def extra_repr(self) -> str:
-        shown = {"eps": lambda eps: f"{255 * eps:.6g}/255"}
-        return ", ".join(f"{key}={shown.get(key, repr)(value)}" for key, value in self._settings.items())
 
 
 class AdaptiveBlur(_PixelTransform):
@@ -102,7 +84,7 @@ class _CodebookTransform(_PixelTransform):
     def frozen(self, images: Tensor) -> "FrozenPalette":
         """A module that paints with the palettes of these images (B,C,H,W), whatever it is given."""
         check_form(images)
-        if _looks_at_values(self._validate, images):
+        if looks_at_values(self._validate, images):
             check_values(images)
         run = kernels(self._backend, images.device)
         y, _ = run.blur(images.detach().contiguous(), self._blur)
@@ -203,21 +185,9 @@ class FrozenPalette(nn.Module):
                 f"got {len(x)} images of {x.shape[1]} channels for {len(self.palette)} frozen palettes of "
                 f"{self.palette.shape[2]}: give as many as were frozen, in the same order"
             )
-        check = _looks_at_values(self._validate, x)
+        check = looks_at_values(self._validate, x)
         blur = ops.blur_numbers(self._blur)
         return ops.repaint(x, self.palette, self.num_colors, *blur, self._backend, check)[0]
 
     def extra_repr(self) -> str:
         return f"{len(self.palette)} palettes, kernel_sizes={self._blur.kernel_sizes}"
-
-
-def _looks_at_values(validate: bool | None, x: Tensor) -> bool:
-    """On CUDA a look at the values would make the device wait, so there it must be asked for."""
-    return x.device.type == "cpu" if validate is None else validate
-
-
-def _plain(value: Any) -> Any:
-    """The setting as JSON can hold it: NumPy's numbers become Python's."""
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return value.item() if isinstance(value, np.generic) else value

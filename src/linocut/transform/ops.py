@@ -13,7 +13,7 @@ from torch import Tensor
 
 from linocut.transform.kernels.dispatch import backend as kernels
 from linocut.transform.kernels.torch_ops import leave
-from linocut.transform.settings import BlurRule, PaletteRule
+from linocut.transform.settings import NO_BLUR, BlurRule, PaletteRule
 from linocut.transform.surrogate import through_soft_codebook
 from linocut.transform.validate import check_values
 
@@ -96,6 +96,23 @@ def _(x, palette, num_colors, kernel_sizes, limits, backend, check):
     return x.new_empty(x.shape), x.new_empty(x.shape, dtype=torch.uint8)
 
 
+@torch.library.custom_op("linocut::paint_fixed", mutates_args=())
+def paint_fixed(
+    x: Tensor, colors: Tensor, surrogate: str, softness: float, backend: str, check: bool
+) -> tuple[Tensor, Tensor]:
+    """x painted with one list of codes (K,C) in eighths, and x in eighths, which the soft backward needs."""
+    if check:
+        check_values(x)
+    run = kernels(backend, x.device)
+    y, _ = run.blur(x.contiguous(), NO_BLUR)
+    return run.paint_linf(y, colors), y
+
+
+@paint_fixed.register_fake
+def _(x, colors, surrogate, softness, backend, check):
+    return x.new_empty(x.shape), x.new_empty(x.shape, dtype=torch.int16)
+
+
 @torch.library.custom_op("linocut::blur_transpose", mutates_args=())
 def blur_transpose(
     grad: Tensor, level: Tensor, kernel_sizes: Sequence[int], limits: Sequence[int], backend: str
@@ -150,6 +167,21 @@ def _back_through_repaint(ctx, grad, _):
     return _back_through_blur(ctx, grad, *ctx.saved_tensors), *[None] * 6
 
 
+def _keep_for_paint_fixed(ctx, inputs, output):
+    _, colors, ctx.surrogate, ctx.softness, _, _ = inputs
+    ctx.save_for_backward(*((output[1], colors) if ctx.surrogate == "soft" else ()))
+
+
+def _back_through_paint_fixed(ctx, grad, _):
+    if ctx.surrogate == "none":
+        grad = torch.zeros_like(grad)
+    elif ctx.surrogate == "soft":
+        y, colors = ctx.saved_tensors
+        palette = colors.expand(y.shape[0], -1, -1)
+        grad = soft_step(grad, y, palette, colors.new_full((y.shape[0],), len(colors), dtype=torch.int32), ctx.softness)
+    return grad, *[None] * 5
+
+
 def _back_through_blur(ctx, grad, level):
     if list(ctx.kernel_sizes) == [1]:
         return grad
@@ -157,4 +189,5 @@ def _back_through_blur(ctx, grad, level):
 
 
 discretize.register_autograd(_back_through_discretize, setup_context=_keep_for_discretize)
+paint_fixed.register_autograd(_back_through_paint_fixed, setup_context=_keep_for_paint_fixed)
 repaint.register_autograd(_back_through_repaint, setup_context=_keep_for_repaint)

@@ -76,8 +76,14 @@ def _results(backend: str, device: str) -> dict[str, torch.Tensor]:
         colors, population, num_colors = run.find_palette(y, rule)
         steps = {"kernel choice": level, "blur": y, "colours": colors, "populations": population}
         steps["painting"] = run.paint(y, colors, num_colors)
+        steps["fixed codebook"] = run.paint_linf(y, _codes(images.shape[1]).to(device))
         results.update({f"{step} ({name})": value.cpu() for step, value in steps.items()})
     return results
+
+
+def _codes(channels: int) -> torch.Tensor:
+    """Twenty codes (20,C) in eighths, some of them as far from a pixel as others."""
+    return 256 * torch.randint(0, 8, (20, channels), generator=torch.Generator().manual_seed(1), dtype=torch.int16)
 
 
 def _samples() -> list[tuple[str, torch.Tensor, str]]:

@@ -27,6 +27,15 @@ PRESETS = {
     "imagenette": Preset(image_size=224, eps=4 / 255, kernel_sizes=(11, 5, 3), edge_thresholds=(10, 20)),
 }
 
+FIXED = {  # of the fixed codebook: how many codes, and how far apart at least, in levels
+    "mnist": {"k": 2, "r": 153},
+    "fashion-mnist": {"k": 2, "r": 153},
+    "cifar-10": {"k": 300, "r": 16},
+    "gtsrb": {"k": 500, "r": 16},
+    "resisc45": {"k": 300, "r": 16},
+    "imagenette": {"k": 500, "r": 16},
+}
+
 
 def preset_settings(name: str, image_size: int | Sequence[int] | None = None) -> dict:
     """Keyword arguments of EssentialFeatures for this preset, its kernels rescaled to the image size."""

@@ -26,7 +26,7 @@ def check_values(x: torch.Tensor) -> None:
     """Raise unless all values are finite and in [0,1]. Reads the tensor, so CUDA has to wait for it."""
     if x.numel() == 0:
         return
-    low, high = (float(v) for v in x.aminmax())  # NaN goes through
+    low, high = (float(v) for v in x.detach().aminmax())  # NaN goes through
     if low >= 0 and high <= 1:
         return
     nan, inf = int(x.isnan().sum()), int(x.isinf().sum())

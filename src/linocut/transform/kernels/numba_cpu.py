@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from linocut.transform.reference import gaussian_weights
+from linocut.transform.reference import gaussian_weights, leave
 from linocut.transform.settings import BlurRule, PaletteRule
 
 STRIP_PIXELS = 1 << 14  # a strip's buffers stay in a core's own cache
@@ -94,6 +94,23 @@ def paint(y: Tensor, palette: Tensor, num_colors: Tensor) -> Tensor:
         "paint",
         B * -(-H * W // STRIP_PIXELS),
         lambda first, end: paint_chunks(y_B, palette_B, num_B, STRIP_PIXELS, first, end, out_B),
+    )
+    return out
+
+
+def paint_linf(y: Tensor, colors: Tensor) -> Tensor:
+    from linocut.transform.kernels.numba_linf import paint_chunks
+
+    B, C, H, W = y.shape
+    out = torch.empty(y.shape, dtype=torch.float32)
+    y_B, out_B = y.contiguous().reshape(B, C, H * W).numpy(), out.reshape(B, C, H * W).numpy()
+    codes = np.zeros((len(colors), 3), dtype=np.int16)
+    codes[:, :C] = colors.numpy()
+    unit = leave(codes[:, :C])
+    share(
+        "paint_linf",
+        B * -(-H * W // STRIP_PIXELS),
+        lambda first, end: paint_chunks(y_B, codes, unit, STRIP_PIXELS, first, end, out_B),
     )
     return out
 

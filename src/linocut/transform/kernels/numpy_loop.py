@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from linocut.transform import reference
+from linocut.transform import fixed, reference
 from linocut.transform.settings import BlurRule, PaletteRule
 
 
@@ -60,6 +60,14 @@ def paint(y: torch.Tensor, palette: torch.Tensor, num_colors: torch.Tensor) -> t
     for i, image in enumerate(_array(y)):
         painted, _ = reference.paint(image.astype(np.int64), colors[i, : sizes[i]])
         out[i] = reference.leave(painted)
+    return _tensor(out, y)
+
+
+def paint_linf(y: torch.Tensor, colors: torch.Tensor) -> torch.Tensor:
+    """Unit floats (B,C,H,W): every pixel its nearest code in L-infinity, ties to the earlier one."""
+    out = np.empty(y.shape, dtype=np.float32)
+    for i, image in enumerate(_array(y)):
+        out[i] = reference.leave(fixed.paint(image, _array(colors)))
     return _tensor(out, y)
 
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import torch
 
 from linocut.transform import reference
-from linocut.transform.kernels.torch_nearest import ColorTable, strip_elements
+from linocut.transform.kernels.torch_nearest import ColorTable, strip_elements, strips
 from linocut.transform.kernels.torch_palette import find_palette
 from linocut.transform.settings import FULL_SCALE, BlurRule
 
-__all__ = ["blur", "blur_transpose", "find_palette", "paint"]
+__all__ = ["blur", "blur_transpose", "find_palette", "paint", "paint_linf"]
 
 
 def blur(x: torch.Tensor, rule: BlurRule) -> tuple[torch.Tensor, torch.Tensor]:
@@ -66,6 +66,20 @@ def paint(y: torch.Tensor, palette: torch.Tensor, num_colors: torch.Tensor) -> t
     unit = leave(palette).transpose(1, 2)
     for b, n, owner in ColorTable(palette, num_colors).nearest(pixels):
         torch.gather(unit[b], 2, owner[:, None].expand(-1, out.shape[1], -1), out=out[b, :, n])
+    return out.view(y.shape)
+
+
+def paint_linf(y: torch.Tensor, colors: torch.Tensor) -> torch.Tensor:
+    """Unit floats (B,C,H,W): every pixel its nearest code in L-infinity, ties to the earlier one."""
+    pixels, K = y.flatten(2), len(colors)
+    out = torch.empty(pixels.shape, dtype=torch.float32, device=y.device)
+    codes, unit = colors.to(torch.int32), leave(colors)
+    index = torch.arange(K, dtype=torch.int32, device=y.device)[:, None]
+    for b, n in strips(len(y), pixels.shape[2], K, y.device):
+        part = pixels[b, :, n].to(torch.int32)
+        distance = torch.stack([part[:, c, None] - codes[:, c, None] for c in range(y.shape[1])]).abs_().amax(0)
+        owner = distance.mul_(K).add_(index).amin(1).remainder_(K)  # distance and index in one number
+        out[b, :, n] = unit[owner.to(torch.int64)].transpose(1, 2)
     return out.view(y.shape)
 
 

@@ -16,6 +16,7 @@ from linocut.transform.kernels import torch_ops
 from linocut.transform.kernels.triton_cuda.blurring import blur_kernel, enter_kernel, spread_kernel
 from linocut.transform.kernels.triton_cuda.filters import axis, fits, shifts
 from linocut.transform.kernels.triton_cuda.launch import palette_plan, setting_for
+from linocut.transform.kernels.triton_cuda.linf import paint_linf_kernel
 from linocut.transform.kernels.triton_cuda.painting import paint_kernel, thumbnail_kernel
 from linocut.transform.settings import BlurRule, PaletteRule
 
@@ -150,6 +151,28 @@ def paint(y: Tensor, palette: Tensor, num_colors: Tensor) -> Tensor:
             painted,
             height * width,
             palette.shape[1],
+            CHANNELS=channels,
+            BLOCK=block,
+            num_warps=PAINT_WARPS,
+        )
+    return painted
+
+
+def paint_linf(y: Tensor, colors: Tensor) -> Tensor:
+    """Unit floats (B,C,H,W), every pixel its nearest code of one list (K,C) in L-infinity."""
+    y = y.contiguous()
+    images, channels, height, width = y.shape
+    painted = torch.empty(y.shape, dtype=torch.float32, device=y.device)
+    if y.numel() == 0:
+        return painted
+    block = min(PAINT_BLOCK, max(32, triton.next_power_of_2(height * width)))
+    with on_device(y):
+        paint_linf_kernel[(images * triton.cdiv(height * width, block),)](
+            y,
+            colors.contiguous(),
+            painted,
+            height * width,
+            len(colors),
             CHANNELS=channels,
             BLOCK=block,
             num_warps=PAINT_WARPS,
