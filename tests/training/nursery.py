@@ -160,8 +160,15 @@ def together(world, work):
     return [status_of(pid) for pid in [child(one, rank) for rank in range(world)]]
 
 
-def two_shards(out, **keywords):
-    return train(make_config(shards=2), make_images(37), out, resume=True, checkpoint_every=4, **keywords)
+def two_shards(out, architecture="two-layers", **keywords):
+    return train(
+        make_config(shards=2, architecture=architecture),
+        make_images(37),
+        out,
+        resume=True,
+        checkpoint_every=4,
+        **keywords,
+    )
 
 
 def ranks(folder, *worlds):
@@ -195,6 +202,27 @@ def spoilt_rank(folder):
             two_shards(folder / "run")
         except InputError:
             return 2
+
+    return {"statuses": together(2, work)}
+
+
+def statistics(folder):
+    """Two processes behind a BatchNorm; a status counts the steps after which their running means differed."""
+
+    def work(rank):
+        update, differing = Trainer.update, []
+
+        def compared(trainer, *arguments, **keywords):
+            outcome = update(trainer, *arguments, **keywords)
+            mean = trainer.network.norm.running_mean
+            both = [torch.empty_like(mean), torch.empty_like(mean)]
+            torch.distributed.all_gather(both, mean, group=trainer.world.talk)
+            differing.append(not torch.equal(*both))
+            return outcome
+
+        Trainer.update = compared
+        two_shards(folder / "run", "with-statistics")
+        return sum(differing)
 
     return {"statuses": together(2, work)}
 

@@ -17,6 +17,10 @@ def test_two_ranks_equal_one_at_the_same_batch(tmp_path):
         torch.testing.assert_close(together[name], value, atol=1e-5, rtol=0, msg=name)
 
 
+def test_batch_statistics_of_the_first_rank_are_everyones_after_every_step(tmp_path):
+    assert scenario("statistics", tmp_path)["statuses"] == [0, 0]
+
+
 def test_a_signal_to_one_rank_stops_all_after_the_same_step(tmp_path):
     assert scenario("signalled_rank", tmp_path)["statuses"] == [15, 15]
     assert checkpoint(tmp_path / "run")[0] == 10  # all agree in the step after
@@ -28,6 +32,5 @@ def test_a_loss_that_is_no_number_on_one_rank_stops_all_and_keeps_the_last_good(
 
 
 def test_a_killed_rank_is_restarted_and_the_run_ends_in_the_same_bits(tmp_path):
-    """With batch statistics: those of the first process are everyone's, as they are after a restart."""
     assert scenario("elastic", tmp_path, 0, 1)["finished"]
     assert same(checkpoint(tmp_path / "run-0"), checkpoint(tmp_path / "run-1"))
