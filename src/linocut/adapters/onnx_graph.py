@@ -12,7 +12,8 @@ from torch._higher_order_ops.while_loop import while_loop
 from linocut.transform import reference
 from linocut.transform.settings import EIGHTHS_PER_LEVEL, FULL_SCALE, BlurRule, PaletteRule
 
-NEVER = 2.0**40  # the squared distance of a row that holds no colour
+INDEX_SPAN = 2**20  # squared distance and index share one number, 2^20 distance + index: its least is the nearest
+NEVER = 2.0**60  # that number for a row that holds no colour
 NARROW = (64, 256)  # widths at which clusters are searched where all of a batch fit
 
 
@@ -126,15 +127,18 @@ def _lloyd_at(pixels: Tensor, centers: Tensor, num_clusters: Tensor, steps: int,
     """Lloyd's centres and populations if it is due; the centres as they are and zeros if not."""
     K, C = centers.shape[1:]
     points = torch.cat([pixels, torch.ones_like(pixels[:, :1])], dim=1)
-    missing = torch.where(torch.arange(K) >= num_clusters[:, None], NEVER, 0.0).to(torch.float64)
+    pixels_first = points.transpose(1, 2).to(torch.float64)
+    index = torch.arange(K)
+    offset = torch.where(index >= num_clusters[:, None], NEVER, index.to(torch.float64))
 
     def go_on(step: Tensor, moving: Tensor, centers: Tensor, members: Tensor) -> Tensor:
         return (step < max(steps, 1)) & moving
 
     def one_round(step: Tensor, moving: Tensor, centers: Tensor, members: Tensor) -> tuple[Tensor, ...]:
         c = centers.to(torch.float64)
-        rows = torch.cat([-2 * c, (c.square().sum(2) + missing)[:, :, None]], dim=2)
-        owner = torch.matmul(rows, points.to(torch.float64)).argmin(dim=1)
+        rows = torch.cat([-2 * INDEX_SPAN * c, (INDEX_SPAN * c.square().sum(2) + offset)[:, :, None]], dim=2)
+        keys = torch.matmul(pixels_first, rows.transpose(1, 2))
+        owner = torch.remainder(keys.amin(dim=2).to(torch.int64), INDEX_SPAN)
         total = torch.zeros_like(points[:, :, :1]).expand(-1, -1, K)
         total = total.scatter_add(2, owner[:, None].expand(-1, C + 1, -1), points).transpose(1, 2).contiguous()
         members = total[:, :, C].contiguous()
