@@ -210,7 +210,8 @@ def _with_partner(centers: Tensor, filled: Tensor, separation: int) -> tuple[Ten
     pair = torch.stack([torch.div(farthest, K, rounding_mode="trunc"), torch.remainder(farthest, K)], dim=1)
     several = filled.sum(1) > 1
     lonely = several & ~candidate.any(1)
-    return torch.where(several[:, None], candidate, filled), pair, lonely
+    # onnxruntime chooses between numbers, not between truths
+    return (several[:, None] & candidate) | (~several[:, None] & filled), pair, lonely
 
 
 def assign(y: Tensor, colors: Tensor, num_colors: Tensor) -> Tensor:
