@@ -12,6 +12,11 @@ from linocut.transform.modules import EssentialFeatures
 from linocut.transform.settings import EIGHTHS_PER_LEVEL, FULL_SCALE
 
 
+def _is_plain(value: Any) -> bool:
+    """Whether it is a tensor and nothing more: masks and boxes are tensors too."""
+    return isinstance(value, torch.Tensor) and not isinstance(value, tv_tensors.TVTensor)
+
+
 class EssentialFeaturesV2(v2.Transform):
     """Images painted in few colours; labels, boxes and masks pass as they are.
 
@@ -20,7 +25,7 @@ class EssentialFeaturesV2(v2.Transform):
     v2.ToImage first. Settings are keyword arguments of EssentialFeatures.
     """
 
-    _transformed_types = (torch.Tensor, tv_tensors.Image, tv_tensors.Video)
+    _transformed_types = (_is_plain, tv_tensors.Image, tv_tensors.Video)
 
     def __init__(self, **settings: Any) -> None:
         super().__init__()
