@@ -8,8 +8,8 @@ from torchvision import tv_tensors
 from torchvision.transforms import v2
 
 from linocut.errors import InputError
+from linocut.transform.apply import as_levels
 from linocut.transform.modules import EssentialFeatures
-from linocut.transform.settings import EIGHTHS_PER_LEVEL, FULL_SCALE
 
 
 def _is_plain(value: Any) -> bool:
@@ -43,8 +43,7 @@ class EssentialFeaturesV2(v2.Transform):
             raise InputError(f"got an image of shape {tuple(plain.shape)}; wanted (..., C, H, W)")
         batch = plain.reshape(-1, *plain.shape[-3:])
         if plain.dtype == torch.uint8:
-            eighths = self.features(batch.float().div_(255)).mul_(FULL_SCALE).round_()
-            painted = (eighths / EIGHTHS_PER_LEVEL).round_().to(torch.uint8)
+            painted = as_levels(self.features(batch.float().div_(255)))
         else:
             painted = self.features(batch)
         return tv_tensors.wrap(painted.reshape(plain.shape), like=inpt)

@@ -76,6 +76,9 @@ def _is_pillow(image: Any) -> bool:
 def _paint(features: EssentialFeatures, pixels: np.ndarray, device: torch.device) -> np.ndarray:
     """(N,H,W,C) uint8 -> the same: a level u enters as exactly 8u, a colour leaves as rint(colour / 8)."""
     x = torch.from_numpy(pixels.copy()).to(device).permute(0, 3, 1, 2).float().div_(255).contiguous()
-    eighths = features(x).mul_(FULL_SCALE).round_()
-    levels = (eighths / EIGHTHS_PER_LEVEL).round_().to(torch.uint8)
-    return levels.permute(0, 2, 3, 1).cpu().contiguous().numpy()
+    return as_levels(features(x)).permute(0, 2, 3, 1).cpu().contiguous().numpy()
+
+
+def as_levels(unit: torch.Tensor) -> torch.Tensor:
+    """Unit floats of a transform as uint8: back to whole eighths first, so that halves round to even exactly."""
+    return (unit * FULL_SCALE).round_().div_(EIGHTHS_PER_LEVEL).round_().to(torch.uint8)
