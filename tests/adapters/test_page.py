@@ -25,7 +25,7 @@ def code(section):
 
 
 FIRST, *SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)
-EXAMPLES = {section.split("\n")[0]: code(section) for section in SECTIONS}
+EXAMPLES = {section.split("\n")[0]: code(section) for section in SECTIONS if "```" in section}
 
 
 @pytest.mark.filterwarnings("ignore")  # of the other libraries
