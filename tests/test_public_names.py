@@ -12,10 +12,15 @@ import linocut
 PUBLIC = {
     "AdaptiveBlur",
     "AdaptiveCodebook",
+    "Architecture",
+    "Card",
     "Defended",
     "EssentialFeatures",
     "Explanation",
+    "FixedCodebook",
     "InputError",
+    "apply",
+    "build",
     "load",
     "save",
 }

@@ -11,7 +11,7 @@ EXCEPTIONS = {
     Path("data/cifar_pickle.py"): {"pickle"},  # CIFAR-10's own files, through an unpickler that calls nothing
 }
 
-BELOW_RECIPES = {"transform", "attacks", "data", "theory", "models", "training", "evaluation", "report"}
+BELOW_RECIPES = {"transform", "attacks", "data", "theory", "models", "adapters", "training", "evaluation", "report"}
 MAY_IMPORT = {
     "errors": set(),
     "transform": set(),
@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "data": set(),
     "theory": set(),
     "models": {"transform"},
+    "adapters": {"transform", "models"},
     "training": {"models", "attacks", "data"},
     "evaluation": {"models", "attacks", "data"},
     "report": {"evaluation"},

@@ -144,6 +144,37 @@ def test_a_changed_setting_is_refused_by_name(linocut):
     assert "seed = 0, not 3" in refused.output
 
 
+def test_autoattack_is_added_to_a_ledger_and_resumed(linocut, tmp_path, monkeypatch):
+    pytest.importorskip("pyautoattack")
+    from linocut.attacks import autoattack
+    from linocut.attacks.autoattack import AutoAttack
+
+    monkeypatch.setattr(autoattack, "PARTS", ("apgd-ce", "apgd-t"))  # 5,000 queries of Square take too long here
+    command = ["evaluate", "strangers:linear", *QUICK, "--suite", "random-noise", "--out", "ledger"]
+    assert linocut(*command).exit_code == 0
+    before = {row.key: row for row in Record.read(tmp_path / "ledger").rows}
+    runs, own = [], AutoAttack.run
+
+    def stopped(self, *arguments):
+        if len(runs) == 3:
+            raise KeyboardInterrupt
+        runs.append(self.part)
+        return own(self, *arguments)
+
+    monkeypatch.setattr(AutoAttack, "run", stopped)
+    interrupted = linocut(*command, "--attack", "autoattack")
+    assert interrupted.exit_code != 0
+    runs.clear()
+    monkeypatch.setattr(AutoAttack, "run", lambda self, *a: runs.append(self.part) or own(self, *a))
+    assert linocut(*command, "--attack", "autoattack").exit_code == 0
+    assert "apgd-ce" not in runs, "both batches of the first part were done before the interruption"
+    record = Record.read(tmp_path / "ledger")
+    assert {row.key: row for row in record.rows if row.key in before} == before
+    assert record.ran("linf/autoattack-apgd-ce")
+    assert record.ran("linf/autoattack-apgd-t")
+    assert linocut("verify", "ledger").exit_code == 0
+
+
 def test_verify_without_a_ledger(linocut):
     done = linocut("verify", "nothing")
     assert done.exit_code == 2

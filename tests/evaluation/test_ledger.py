@@ -135,6 +135,18 @@ def test_a_changed_setting_is_refused_by_its_name(tmp_path):
         headers.settle(tmp_path, changed)
 
 
+def test_a_plan_may_grow_at_its_end_only(tmp_path):
+    headers.settle(tmp_path, header())
+    grown, shuffled = header(), header()
+    grown["entries"]["linf/more"] = {"config": "m"}
+    shuffled["entries"] = {"linf/more": {"config": "m"}} | shuffled["entries"]
+    with pytest.raises(InputError, match="linf/more"):
+        headers.settle(tmp_path, shuffled)
+    assert list(headers.settle(tmp_path, grown)["entries"]) == [*header()["entries"], "linf/more"]
+    with pytest.raises(InputError, match="not asked for now"):
+        headers.settle(tmp_path, header())
+
+
 def test_a_full_disk_is_named_and_what_was_written_stays(tmp_path, monkeypatch):
     ledger = ledgers.Ledger(tmp_path)
     ledger.append([row(0)])

@@ -121,3 +121,24 @@ def test_every_probe_that_findings_look_for_is_in_the_plan():
     for norm in BOTH:
         wanted = ("one-step", "double-steps", "rival-true", "rival-undefended", "unbounded", "radius-0.25", "radius-2")
         assert {f"{norm}/{name}" for name in wanted} <= names
+
+
+def test_more_attacks_come_after_all_else():
+    """So that a ledger can grow by them: the entries before keep their place and their settings."""
+    before = plan("fast", CIFAR)
+    grown = plan("fast", CIFAR, also="apgd-ce")
+    assert [entry.described() for entry in grown[: len(before)]] == [entry.described() for entry in before]
+    assert [entry.name for entry in grown[len(before) :]] == ["linf/apgd-ce", "l2/reuse-linf-again", "l2/apgd-ce"]
+
+
+def test_autoattack_is_four_lines_a_norm():
+    pytest.importorskip("pyautoattack")
+    for entries in (plan("autoattack", CIFAR), plan("fast", CIFAR, also="autoattack")):
+        for norm in BOTH:
+            parts = {entry.name: entry.kind for entry in entries if entry.name.startswith(f"{norm}/autoattack")}
+            assert parts == {
+                f"{norm}/autoattack-apgd-ce": "gradient",
+                f"{norm}/autoattack-apgd-t": "gradient",
+                f"{norm}/autoattack-fab-t": "gradient",
+                f"{norm}/autoattack-square": "query",
+            }

@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from linocut import __version__
-from linocut.cli import codebook, data, demo, doctor, evaluate, models, theory, train, transform, verify
+from linocut.cli import codebook, data, demo, doctor, evaluate, export, models, theory, train, transform, verify
 from linocut.errors import InputError
 
 
@@ -25,6 +25,7 @@ app = typer.Typer(cls=Verbs, no_args_is_help=True, add_completion=False, pretty_
 app.command("transform")(transform.transform)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)
+app.command("export")(export.export)
 app.add_typer(codebook.app, name="codebook")
 app.add_typer(data.app, name="data")
 app.command("theory")(theory.theory)

@@ -14,6 +14,10 @@ def evaluate(
     suite: Annotated[
         str, typer.Option(help="fast, paper, strong, full; names of attacks with commas; or module:function")
     ] = "strong",
+    attack: Annotated[
+        str | None,
+        typer.Option(help="more after the suite: autoattack, names of attacks with commas, or module:function"),
+    ] = None,
     norm: Annotated[str, typer.Option(help="linf, l2 or both")] = "both",
     # -n too, because torchrun takes --n for a beginning of its own --nproc-per-node.
     n: Annotated[
@@ -55,6 +59,7 @@ def evaluate(
         data=data,
         out=out,
         suite=suite,
+        attack=attack,
         norm=norm,  # type: ignore[arg-type]
         n=n,
         eps=eps,

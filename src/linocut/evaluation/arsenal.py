@@ -1,10 +1,12 @@
 """The attacks that suites are made of, each with the settings it runs with."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from linocut.attacks.apgd import APGD, TargetedAPGD
 from linocut.attacks.attack import Attack
+from linocut.attacks.autoattack import AutoAttack
 from linocut.attacks.chen import ChenLoop
 from linocut.attacks.edges import EdgePGD
 from linocut.attacks.frozen import FrozenPalettePGD
@@ -34,6 +36,8 @@ def entry(threat: ThreatModel, attack: Attack, **rest) -> Entry:
 def kind_of(attack: Attack) -> str:
     """How findings sort an attack; one that is not known counts as one that uses gradients."""
     first = attack.first if isinstance(attack, Continued) else attack
+    if isinstance(attack, AutoAttack):
+        return "query" if attack.part == "square" else "gradient"
     if isinstance(first, TransferPGD) and first.source is not None:  # without a source it is the model's own network
         return "transfer"
     return {Square: "query", RandomNoise: "noise", Reuse: "reuse"}.get(type(attack), "gradient")  # type: ignore[call-overload]
@@ -89,9 +93,14 @@ def probes(ball: Ball, limit: int | None) -> list[Entry]:
     return [_limited(line, limit) for line in found]
 
 
-def reuse(ball: Ball) -> Entry:
+def worst_case(ball: Ball, attacks: Sequence[Attack]) -> list[Entry]:
+    """These attacks as lines of the worst case."""
+    return [entry(ball.threat, attack, kind=kind_of(attack)) for attack in attacks]
+
+
+def reuse(ball: Ball, name: str = "reuse-linf") -> Entry:
     """L-inf successes, as far as they lie in this ball or can be brought into it."""
-    return entry(ball.threat, Reuse(), kind="reuse", starts="linf")
+    return entry(ball.threat, Reuse(name=name), kind="reuse", starts="linf")
 
 
 def fast(ball: Ball, twin: Model | None) -> list[Entry]:
@@ -104,7 +113,7 @@ def fast(ball: Ball, twin: Model | None) -> list[Entry]:
         RandomNoise(draws=10),
         Square(name="square", num_queries=50),
     ]
-    return [entry(ball.threat, attack, kind=kind_of(attack)) for attack in attacks]
+    return worst_case(ball, attacks)
 
 
 def paper(ball: Ball, twin: Model | None) -> list[Entry]:
@@ -134,7 +143,7 @@ def strong(ball: Ball, twin: Model | None) -> list[Entry]:
         across = TransferPGD(name="transfer", num_steps=100, source=twin, any_iterate=True)
         attacks += [across, Continued(first=across, second=_climb("pgd-ce", _MIDDLE[norm][0]))]
     attacks += [RandomNoise(draws=100), Square(name="square", num_queries=5000)]
-    return [entry(ball.threat, attack, kind=kind_of(attack)) for attack in attacks]
+    return worst_case(ball, attacks)
 
 
 def full(ball: Ball, twin: Model | None) -> list[Entry]:
@@ -154,9 +163,8 @@ def full(ball: Ball, twin: Model | None) -> list[Entry]:
         *(APGD(name=f"apgd-{short}-restart-{i}", loss=loss) for i in (1, 2) for short, loss in _LOSSES.items()),
         NoiseAveragedPGD(name="pgd-noise-averaged-32", copies=32, loss="margin", any_iterate=True),
     ]
-    more = [entry(ball.threat, attack, kind=kind_of(attack)) for attack in longer]
     draws = RandomNoise(name="random-noise-10000", draws=10_000)
-    return [*gradients, *more, entry(ball.threat, draws, kind="noise", limit=100), *last]
+    return [*gradients, *worst_case(ball, longer), entry(ball.threat, draws, kind="noise", limit=100), *last]
 
 
 _LOSSES = {"ce": "cross_entropy", "dlr": "dlr"}

@@ -29,14 +29,20 @@ def make(settings: dict[str, Any], entries: dict[str, dict[str, Any]]) -> dict[s
 
 
 def settle(folder: Path, header: dict[str, Any]) -> dict[str, Any]:
-    """The header that holds in this folder: written when new, checked field by field when there is one."""
+    """The header that holds in this folder: written when new, checked field by field when there is one.
+
+    A plan may grow at its end, since what was run before it does not change by that.
+    """
     path = folder / NAME
-    if not path.exists():
-        write_whole(path, json.dumps(header, indent=1).encode())
-        return header
-    held = read(folder)
-    require_same(held, header, folder)
-    return held
+    if path.exists():
+        held = read(folder)
+        first = dict(list(header["entries"].items())[: len(held["entries"])])
+        grown = len(header["entries"]) > len(first) and list(first) == list(held["entries"])
+        require_same(held, header | {"entries": first} if grown else header, folder)
+        if not grown:
+            return held
+    write_whole(path, json.dumps(header, indent=1).encode())
+    return header
 
 
 def require_same(held: dict[str, Any], wanted: dict[str, Any], folder: Path) -> None:

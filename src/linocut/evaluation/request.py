@@ -27,12 +27,16 @@ from linocut.models import load as load_model
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One evaluation. `model` and `twin` are saved models or module:function; `preprocess` is module:function."""
+    """One evaluation. `model` and `twin` are saved models or module:function; `preprocess` is module:function.
+
+    `attack` names what comes after the suite, on what it left standing (see suites.plan).
+    """
 
     model: str
     data: str
     out: Path
     suite: str = "strong"
+    attack: str | None = None
     norm: Literal["linf", "l2", "both"] = "both"
     n: int | None = None
     eps: float | None = None
@@ -98,7 +102,14 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
         "draws": draws,
         "precision": request.precision,
     }
-    entries = plan(request.suite, radii, twin=twin, seen=case.seen is not None, fixed_codes=codebook is not None)
+    entries = plan(
+        request.suite,
+        radii,
+        twin=twin,
+        seen=case.seen is not None,
+        fixed_codes=codebook is not None,
+        also=request.attack,
+    )
     eps = {norm: ball.threat.eps for norm, ball in radii.items()}
     return evaluate(case, entries, sample, request.out, radii=eps, settings=settings, watch=watch, workers=workers)
 

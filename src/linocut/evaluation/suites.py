@@ -9,6 +9,7 @@ ask what gradients missed.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from linocut.attacks import autoattack
 from linocut.errors import InputError
 from linocut.evaluation import arsenal
 from linocut.evaluation.balls import Ball
@@ -27,12 +28,19 @@ SUITES: dict[str, tuple[int | None, Worst]] = {  # how many examples the probes 
 
 
 def plan(
-    suite: str, balls: dict[str, Ball], *, twin: Model | None = None, seen: bool = False, fixed_codes: bool = False
+    suite: str,
+    balls: dict[str, Ball],
+    *,
+    twin: Model | None = None,
+    seen: bool = False,
+    fixed_codes: bool = False,
+    also: str | None = None,
 ) -> list[Entry]:
     """The entries of a suite: one of SUITES, a comma-separated list of entry names of `full`, or module:function.
 
     The function takes nothing and returns a list of attacks (see linocut.attacks.attack); they and the named
-    ones run in the worst case, in this order, after the published attack and the probes.
+    ones run in the worst case, in this order, after the published attack and the probes. "autoattack" is the name
+    of its four parts. `also` is such a list too and comes after all else, so that it can be added to a ledger.
     fixed_codes: the model paints with a fixed codebook, which has a published attack of its own.
     """
     limit, worst = SUITES.get(suite) or (SUITES["strong"][0], _own(suite))
@@ -48,6 +56,12 @@ def plan(
         if norm == "l2" and "linf" in balls:
             entries.append(arsenal.reuse(ball))
         entries += worst(ball, twin)
+    if also is not None:
+        more = _own(also)
+        for norm in sorted(balls, reverse=True):
+            if norm == "l2" and "linf" in balls:
+                entries.append(arsenal.reuse(balls[norm], "reuse-linf-again"))
+            entries += more(balls[norm], twin)
     names = [entry.name for entry in entries]
     for name in names:
         if names.count(name) > 1:
@@ -71,18 +85,20 @@ def _own(suite: str) -> Worst:
         attacks = imported(suite)()
         if not isinstance(attacks, Sequence) or not all(_is_attack(attack) for attack in attacks):
             raise InputError(f"{suite} must return a list of attacks, each with a name and a run method")
-        return lambda ball, _: [arsenal.entry(ball.threat, attack, kind=arsenal.kind_of(attack)) for attack in attacks]
+        return lambda ball, _: arsenal.worst_case(ball, attacks)
     wanted = [name.strip() for name in suite.split(",")]
 
     def chosen(ball: Ball, twin: Model | None) -> list[Entry]:
-        known = {entry.name.split("/")[1]: entry for entry in arsenal.full(ball, twin)}
+        known = {entry.name.split("/")[1]: [entry] for entry in arsenal.full(ball, twin)}
+        if "autoattack" in wanted:
+            known["autoattack"] = arsenal.worst_case(ball, autoattack.standard())
         for name in wanted:
             if name not in known:
                 raise InputError(
-                    f"no suite or attack {name!r}; suites are {', '.join(SUITES)}, attacks are {', '.join(known)}; "
-                    "module:function names a list of your own"
+                    f"no suite or attack {name!r}; suites are {', '.join(SUITES)}, attacks are {', '.join(known)} "
+                    "and autoattack; module:function names a list of your own"
                 )
-        return [known[name] for name in wanted]
+        return [entry for name in wanted for entry in known[name]]
 
     return chosen
 

@@ -1,11 +1,16 @@
 """A transform and a network as one: the only thing an attack sees."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
 from linocut.errors import InputError
+
+if TYPE_CHECKING:
+    from linocut.models.card import Card
 
 
 class Defended(nn.Module):
@@ -45,6 +50,19 @@ class Defended(nn.Module):
                 raise InputError(f"images of {images.shape[1]} channels, mean and std of {len(self.mean)}")
             images = (images - self.mean) / self.std
         return self.model(images)
+
+    def save_pretrained(self, folder: str | Path, card: "Card") -> None:
+        """Write config.json, model.safetensors and a README card, as Hugging Face's tools lay them out."""
+        from linocut.models.pretrained import save_pretrained
+
+        save_pretrained(folder, self, card)
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path) -> "Defended":
+        """The model in a local folder, in eval mode on the CPU; nothing is ever downloaded."""
+        from linocut.models.pretrained import from_pretrained
+
+        return from_pretrained(folder)
 
     # Properties, because one that raises AttributeError makes hasattr False.
     @property

@@ -14,6 +14,7 @@ from linocut.models.files import write_whole
 from linocut.models.tensors import read_tensors, shapes_of
 
 CARD_FILE = "card.json"
+CONFIG_FILE = "config.json"  # its name in the folders of pretrained.py
 TRANSFORMS = ("AdaptiveBlur", "AdaptiveCodebook", "EssentialFeatures", "FixedCodebook")
 
 
@@ -24,8 +25,19 @@ def save(path: str | Path, defended: Defended, card: Card) -> None:
     moment of change, and before it the old pair is whole.
     """
     folder = Path(path)
+    saved, content = pack(defended, card)
+    text = saved.to_json()
+    write_whole(folder / saved.weights_file, content)
+    write_whole(folder / CARD_FILE, text)
+    for old in folder.glob("weights-*.safetensors"):
+        if old.name != saved.weights_file:
+            old.unlink(missing_ok=True)
+
+
+def pack(defended: Defended, card: Card, weights_file: str | None = None) -> tuple[SavedCard, bytes]:
+    """The card as it is to lie on disk and the bytes of the weights, whose file is named by its hash if by nothing."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in defended.model.state_dict().items()}
-    fits(tensors, card.architecture.outline(), f"the network to be saved in {folder}")
+    fits(tensors, card.architecture.outline(), "the network to be saved")
     import safetensors.torch  # only where weights are written: `import linocut` needs torch and NumPy alone
 
     content = safetensors.torch.save(tensors)
@@ -35,26 +47,24 @@ def save(path: str | Path, defended: Defended, card: Card) -> None:
         transform=describe_transform(defended.transform),
         mean=None if defended.mean is None else defended.mean.flatten().tolist(),
         std=None if defended.std is None else defended.std.flatten().tolist(),
-        weights_file=f"weights-{digest[:16]}.safetensors",
+        weights_file=weights_file or f"weights-{digest[:16]}.safetensors",
         weights_bytes=len(content),
         weights_sha256=digest,
     )
     text = saved.to_json()
-    SavedCard.from_json(text, f"the card to be saved in {folder}")  # what could not be loaded is not written
+    SavedCard.from_json(text, "the card to be saved")  # what could not be loaded is not written
     if len(text) > MOST_BYTES:
         raise InputError(
             f"the card has {len(text)} bytes, the most is {MOST_BYTES}: keep long logs in files of their own"
         )
-    write_whole(folder / saved.weights_file, content)
-    write_whole(folder / CARD_FILE, text)
-    for old in folder.glob("weights-*.safetensors"):
-        if old.name != saved.weights_file:
-            old.unlink(missing_ok=True)
+    return saved, content
 
 
 def read_card(path: str | Path) -> SavedCard:
     """The checked card of a saved network, without its weights."""
     file = Path(path) / CARD_FILE
+    if not file.exists() and (Path(path) / CONFIG_FILE).exists():
+        file = Path(path) / CONFIG_FILE
     try:
         with open(file, "rb") as stream:
             content = stream.read(MOST_BYTES + 1)

@@ -25,8 +25,9 @@ from linocut.recipes.pictures import (
     kernel_picture,
     palette_strip,
 )
-from linocut.recipes.transform_files import as_levels, count_colors, prepare_folder
+from linocut.recipes.transform_files import count_colors, prepare_folder
 from linocut.transform import reference
+from linocut.transform.apply import as_levels
 from linocut.transform.explain import Explanation
 from linocut.transform.modules import EssentialFeatures
 from linocut.transform.presets import preset_settings

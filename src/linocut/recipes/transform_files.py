@@ -15,6 +15,7 @@ from linocut.data.images import read_image, save_png, write_png
 from linocut.errors import InputError
 from linocut.recipes.file_plan import Job
 from linocut.recipes.panel import panel
+from linocut.transform.apply import as_levels
 from linocut.transform.modules import EssentialFeatures
 
 MOST_IN_A_BATCH = 64
@@ -126,11 +127,6 @@ def _transform(
             return Outcome(job=job, num_colors=count_colors(levels), notes=picture.notes)
 
         yield finish
-
-
-def as_levels(unit: torch.Tensor) -> torch.Tensor:
-    """Unit floats of the transform as uint8: back to whole eighths first, so that halves round to even exactly."""
-    return (unit * 2040).round_().div_(8).round_().to(torch.uint8)
 
 
 def count_colors(levels: torch.Tensor) -> int:

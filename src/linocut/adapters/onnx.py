@@ -1,0 +1,208 @@
+"""A defended model as one ONNX file, believed only after onnxruntime has agreed with PyTorch."""
+
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from linocut.adapters import onnx_graph as graph
+from linocut.errors import InputError
+from linocut.models import Defended
+from linocut.models.files import whole_file
+from linocut.transform.modules import AdaptiveBlur, AdaptiveCodebook, EssentialFeatures
+from linocut.transform.settings import NO_BLUR, BlurRule, PaletteRule
+
+BATCH = 50
+CODEBOOK_SETTINGS = (
+    "eps",
+    "separation",
+    "bin_levels",
+    "thumbnail_size",
+    "lloyd_steps",
+    "order",
+    "at_least_two",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """What the comparison of one file with PyTorch said; times are milliseconds an image, network included."""
+
+    images: int
+    colors: int
+    largest_logit_difference: float
+    onnx_milliseconds: float
+    torch_milliseconds: float
+
+
+class ExportedModel(nn.Module):
+    """Logits, and what the transform decided: palette, number of colours and pixel labels, or the blurred image."""
+
+    def __init__(self, defended: Defended):
+        super().__init__()
+        self.blur, self.codebook = _rules(defended.transform)
+        self.rest = Defended(None, defended.model)
+        self.rest.mean, self.rest.std = defended.mean, defended.std
+
+    @property
+    def output_names(self) -> list[str]:
+        if self.codebook is not None:
+            return ["logits", "palette", "num_colors", "pixel_labels"]
+        return ["logits", "blurred"] if self.blur is not None else ["logits"]
+
+    def forward(self, images: Tensor) -> tuple[Tensor, ...]:
+        if self.blur is None:
+            return (self.rest(images),)
+        y = graph.blur(graph.enter(images), self.blur)
+        if self.codebook is None:
+            blurred = graph.leave(y)
+            return self.rest(blurred), blurred
+        colors, _, num_colors = graph.find_palette(y, self.codebook)
+        label = graph.assign(y, colors, num_colors)
+        return self.rest(graph.paint(colors, label)), graph.leave(colors), num_colors, label
+
+
+def write(
+    defended: Defended, path: str | Path, image_shape: tuple[int, int, int], sample: Tensor | None = None
+) -> Agreement:
+    """Write the model for images of one shape (C,H,W) and any batch size; what the check said comes back.
+
+    The check runs `sample` (B,C,H,W), or 16 made-up images, in onnxruntime and in PyTorch: palettes, numbers of
+    colours and pixel labels must be the same to the bit, and so must the predicted classes. Otherwise nothing is
+    left at `path`.
+    """
+    _require_packages()
+    sample = made_up_images(16, image_shape) if sample is None else sample.cpu()
+    if tuple(sample.shape[1:]) != tuple(image_shape) or len(sample) == 0:
+        raise InputError(f"the sample has shape {tuple(sample.shape)}, wanted (B,{','.join(map(str, image_shape))})")
+    training, device = defended.training, next(defended.parameters()).device
+    try:
+        defended.eval().cpu()
+        with whole_file(Path(path)) as unfinished:
+            _export(ExportedModel(defended).eval(), unfinished, image_shape)
+            return compare(defended, unfinished, sample)
+    finally:
+        defended.train(training).to(device)
+
+
+def _export(model: ExportedModel, path: Path, image_shape: tuple[int, int, int]) -> None:
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")  # the exporter's own, about its ways
+        program = torch.onnx.export(
+            model,
+            (made_up_images(2, image_shape),),
+            dynamo=True,
+            dynamic_shapes=({0: torch.export.Dim("batch")},),
+            input_names=["images"],
+            output_names=model.output_names,
+            verbose=False,
+        )
+    assert program is not None
+    program.save(str(path), external_data=False)
+
+
+def compare(defended: Defended, path: Path, images: Tensor) -> Agreement:
+    """How onnxruntime and PyTorch agree on these images; InputError where they must and do not."""
+    session = _session(path)
+    seconds = {"onnx": 0.0, "torch": 0.0}
+    apart, colors = 0.0, 0
+    _answers(session, images[:1])  # the first run of each prepares itself
+    _logits(defended, images[:1])
+    for first in range(0, len(images), BATCH):
+        batch = images[first : first + BATCH]
+        started = time.perf_counter()
+        answers = _answers(session, batch)
+        seconds["onnx"] += time.perf_counter() - started
+        started = time.perf_counter()
+        logits = _logits(defended, batch)
+        seconds["torch"] += time.perf_counter() - started
+        apart = max(apart, float(np.abs(answers["logits"] - logits).max()))
+        if not np.array_equal(answers["logits"].argmax(1), logits.argmax(1)):
+            raise InputError(f"onnxruntime predicts other classes than PyTorch (logits differ by up to {apart:.3g})")
+        colors = max(colors, _require_same_pixels(defended, batch, answers))
+    return Agreement(
+        images=len(images),
+        colors=colors,
+        largest_logit_difference=apart,
+        onnx_milliseconds=1000 * seconds["onnx"] / len(images),
+        torch_milliseconds=1000 * seconds["torch"] / len(images),
+    )
+
+
+def _require_same_pixels(defended: Defended, batch: Tensor, answers: dict[str, np.ndarray]) -> int:
+    """The most colours an image of the batch has, after a comparison to the bit of all that the transform decided."""
+    if defended.transform is None:
+        return 0
+    most = 0
+    for i, own in enumerate(defended.transform.explain(batch)):  # type: ignore[operator]
+        if own.palette is None:
+            same = np.array_equal(answers["blurred"][i], own.blurred.numpy())
+        else:
+            n = most_here = int(answers["num_colors"][i])
+            most = max(most, most_here)
+            same = np.array_equal(answers["palette"][i, :n], own.palette.numpy()) and np.array_equal(
+                answers["pixel_labels"][i], own.labels.numpy()
+            )
+        if not same:
+            raise InputError(f"onnxruntime transforms image {i} of the sample otherwise than PyTorch does")
+    return most
+
+
+def made_up_images(count: int, image_shape: tuple[int, int, int]) -> Tensor:
+    """(B,C,H,W) float32 in whole levels: soft colours with hard-edged patches and a little noise; always the same."""
+    C, H, W = image_shape
+    dice = torch.Generator().manual_seed(0)
+    soft = torch.rand((count, C, 4, 4), generator=dice)
+    images = nn.functional.interpolate(soft, size=(H, W), mode="bilinear", align_corners=True)
+    images[:, :, : H // 2, W // 3 : W // 2 + 1] = torch.rand((count, C, 1, 1), generator=dice)
+    images += 0.04 * torch.randn((count, C, H, W), generator=dice)
+    return (255 * images.clamp(0, 1)).round() / 255
+
+
+def _rules(transform: nn.Module | None) -> tuple[BlurRule | None, PaletteRule | None]:
+    if transform is None:
+        return None, None
+    if not isinstance(transform, AdaptiveBlur | AdaptiveCodebook | EssentialFeatures):
+        raise InputError(
+            f"a {type(transform).__name__} has no ONNX graph; AdaptiveBlur, AdaptiveCodebook and EssentialFeatures have"
+        )
+    given = transform.settings()
+    blur = NO_BLUR
+    if "kernel_sizes" in given:
+        blur = BlurRule.of(given["kernel_sizes"], given["edge_thresholds"])
+    if "eps" not in given:
+        return blur, None
+    return blur, PaletteRule.of(**{name: given[name] for name in CODEBOOK_SETTINGS})
+
+
+def _require_packages() -> None:
+    try:
+        import onnx  # noqa: F401
+        import onnxruntime  # noqa: F401
+        import onnxscript  # noqa: F401
+    except ImportError as reason:
+        raise InputError(f"ONNX export needs more packages ({reason}): pip install linocut[onnx]") from None
+
+
+def _session(path: Path) -> Any:
+    """onnxruntime on the CPU with as many threads as PyTorch has, so that times can be compared."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def _answers(session: Any, batch: Tensor) -> dict[str, np.ndarray]:
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, {"images": batch.numpy()}), strict=True))
+
+
+@torch.no_grad()
+def _logits(defended: Defended, batch: Tensor) -> np.ndarray:
+    return defended(batch).numpy()

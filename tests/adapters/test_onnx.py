@@ -1,0 +1,173 @@
+"""The ONNX graph against the reference, and the file against PyTorch."""
+
+import numpy as np
+import pytest
+import torch
+
+from linocut.adapters import onnx_graph as graph
+from linocut.errors import InputError
+from linocut.models import Architecture, Card, Defended, build, save
+from linocut.transform import reference
+from linocut.transform.modules import AdaptiveBlur, AdaptiveCodebook, EssentialFeatures
+from linocut.transform.settings import BlurRule, PaletteRule
+
+pytest.importorskip("onnxruntime", reason="pip install linocut[onnx]")
+pytest.importorskip("onnxscript", reason="pip install linocut[onnx]")
+from linocut.adapters.onnx import _answers, _session, compare, made_up_images, write
+
+
+def python_loop(go_on, body, carried):
+    """What while_loop means, without compiling anything."""
+    while bool(go_on(*carried)):
+        carried = body(*carried)
+    return carried
+
+
+@pytest.fixture
+def plain_loops(monkeypatch):
+    monkeypatch.setattr(graph, "while_loop", python_loop)
+
+
+def images(shape, seed, grain=0.05):
+    dice = torch.Generator().manual_seed(seed)
+    soft = torch.rand((3, shape[0], 3, 3), generator=dice)
+    x = torch.nn.functional.interpolate(soft, size=shape[1:], mode="bilinear", align_corners=True)
+    return (x + grain * torch.randn(x.shape, generator=dice)).clamp(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "grain", "rule"),
+    [
+        ((3, 32, 32), 0.05, PaletteRule(separation=192)),
+        ((3, 32, 32), 0.5, PaletteRule(separation=192)),  # noise: more than 256 clusters
+        ((3, 20, 40), 0.1, PaletteRule(separation=96, by_population=False)),
+        ((3, 9, 70), 0.1, PaletteRule(separation=0, bin_levels=64, thumbnail_size=8, lloyd_steps=0)),
+        ((1, 28, 28), 0.2, PaletteRule(separation=1836, at_least_two=True)),
+        ((1, 28, 28), 0.02, PaletteRule(separation=2041, at_least_two=True)),  # no two so far apart
+        ((3, 1, 1), 0.0, PaletteRule(separation=192, at_least_two=True)),
+        ((3, 12, 5), 0.3, PaletteRule(separation=192, at_least_two=True, lloyd_steps=3)),
+    ],
+)
+def test_graph_equals_the_reference(plain_loops, shape, grain, rule):
+    blur = BlurRule.of((5, 3, 1), (20, 40))
+    x = images(shape, seed=hash(shape) % 1000, grain=grain)
+    y = graph.blur(graph.enter(x), blur)
+    colors, population, num_colors = graph.find_palette(y, rule)
+    label = graph.assign(y, colors, num_colors)
+    painted = graph.paint(colors, label)
+    for i, image in enumerate(x.numpy()):
+        expected_y, _ = reference.adaptive_blur(reference.enter(image), blur)
+        assert np.array_equal(y[i].numpy(), expected_y)
+        palette = reference.find_palette(expected_y, rule)
+        n = int(num_colors[i])
+        assert np.array_equal(colors[i, :n].numpy(), palette.colors)
+        assert np.array_equal(population[i, :n].numpy(), palette.population)
+        expected, labels = reference.paint(expected_y, palette.colors)
+        assert np.array_equal(label[i].numpy(), labels)
+        assert np.array_equal(painted[i].numpy(), reference.leave(expected))
+
+
+@pytest.mark.parametrize("sizes", [(1,), (13, 7, 3), (9, 1)])
+def test_blurs_equal_the_reference(sizes):
+    rule = BlurRule.of(sizes, (10, 30)[: len(sizes) - 1])
+    x = images((3, 6, 31), seed=5)
+    x[0, 0, 0, 0] = float("nan")
+    y = graph.blur(graph.enter(x), rule)
+    for i, image in enumerate(x.numpy()):
+        assert np.array_equal(y[i].numpy(), reference.adaptive_blur(reference.enter(image), rule)[0])
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """A defended network, its file, and what the check said."""
+    model = Defended(EssentialFeatures.preset("mnist", image_size=8), build("small-net", 10, 1), [0.1], [0.3]).eval()
+    path = tmp_path_factory.mktemp("onnx") / "model.onnx"
+    return model, path, write(model, path, (1, 8, 8))
+
+
+def test_the_file_agrees_at_any_batch_size(exported):
+    _, path, agreement = exported
+    assert agreement.images == 16
+    assert agreement.colors >= 2
+    assert agreement.largest_logit_difference < 1e-4
+    session = _session(path)
+    x = made_up_images(7, (1, 8, 8))
+    whole = _answers(session, x)
+    assert whole["palette"].shape[0] == 7
+    for i in range(7):
+        alone = _answers(session, x[i : i + 1])
+        for name in ("palette", "num_colors", "pixel_labels"):
+            assert np.array_equal(alone[name][0], whole[name][i])
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_of_other_settings_is_not_believed(exported):
+    model, path, _ = exported
+    other = Defended(EssentialFeatures(eps=0.02), model.model, [0.1], [0.3]).eval()
+    with pytest.raises(InputError, match=r"other classes|otherwise"):
+        compare(other, path, made_up_images(4, (1, 8, 8)))
+
+
+def test_nothing_is_left_of_a_file_that_fails(exported, tmp_path, monkeypatch):
+    model, _, _ = exported
+    from linocut.adapters import onnx as adapter
+
+    def fail(*_):
+        raise InputError("no")
+
+    monkeypatch.setattr(adapter, "_export", lambda *_: None)
+    monkeypatch.setattr(adapter, "compare", fail)
+    with pytest.raises(InputError):
+        write(model, tmp_path / "model.onnx", (1, 8, 8))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_has_no_graph_is_refused(exported, tmp_path):
+    model, _, _ = exported
+    with pytest.raises(InputError, match="no ONNX graph"):
+        write(Defended(torch.nn.Identity(), model.model), tmp_path / "m.onnx", (1, 8, 8))
+    with pytest.raises(InputError, match="sample"):
+        write(model, tmp_path / "m.onnx", (1, 8, 8), sample=torch.rand(2, 1, 9, 9))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("transform", [None, AdaptiveBlur(), AdaptiveCodebook()], ids=["none", "blur", "codebook"])
+def test_other_fronts(transform, tmp_path):
+    model = Defended(transform, build("small-net", 10, 3)).eval()
+    assert write(model, tmp_path / "m.onnx", (3, 16, 16)).images == 16
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("name", "preset", "shape"), [("cifar-10", "cifar-10", (3, 32, 32)), ("mnist", "mnist", (1, 28, 28))]
+)
+def test_a_thousand_real_images(name, preset, shape, data_root, tmp_path):
+    from linocut.data import load
+
+    model = Defended(EssentialFeatures.preset(name), build("small-net", 10, shape[0])).eval()
+    sample = load(name, root=data_root, split="test").unit(slice(0, 1000))
+    assert write(model, tmp_path / "m.onnx", shape, sample).images == 1000
+
+
+def test_the_verb(tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from linocut.adapters import onnx as adapter
+    from linocut.cli import app
+    from linocut.recipes import export as recipe
+
+    model = Defended(EssentialFeatures.preset("mnist"), build("small-net", 10, 1))
+    save(tmp_path / "model", model, Card(architecture=Architecture(name="small-net", in_channels=1), data_set="mnist"))
+    asked = []
+
+    def note(defended, path, shape, sample):
+        asked.append((shape, sample))
+        return adapter.Agreement(
+            images=16, colors=2, largest_logit_difference=1e-6, onnx_milliseconds=2.0, torch_milliseconds=1.0
+        )
+
+    monkeypatch.setattr(recipe, "write", note)
+    done = CliRunner().invoke(app, ["export", str(tmp_path / "model"), str(tmp_path / "m.onnx")])
+    assert done.exit_code == 0, done.output
+    assert "bit for bit" in done.output
+    assert asked == [((1, 28, 28), None)]
