@@ -7,6 +7,7 @@ import torch
 
 from linocut.transform import reference
 from linocut.transform.kernels import torch_ops, torch_palette
+from linocut.transform.kernels.dispatch import backend
 from linocut.transform.modules import AdaptiveCodebook, EssentialFeatures
 from linocut.transform.settings import NO_BLUR, PaletteRule
 
@@ -145,3 +146,12 @@ def test_flips_and_transposition_commute_with_the_transform(draw, photographs, t
     transform = EssentialFeatures(kernel_sizes=(7, 3, 1), backend="torch")
     for x in (draw(9, 30), draw(10, 6, 1, 41, 57), photographs[:1, :, :200, :333]):
         assert torch.equal(transform(turn(x)), turn(transform(x)))
+
+
+@pytest.mark.parametrize("name", ["torch", "numba"])
+def test_sums_of_very_tall_images_do_not_overflow(name):
+    white = torch.full((1, 1, 1_100_000, 1), 2040, dtype=torch.int16)
+    run = backend(name, white.device)
+    colors, _, number = run.find_palette(white, PaletteRule(separation=0))
+    assert number.tolist() == [1]
+    assert colors[0, 0].tolist() == [2040]
