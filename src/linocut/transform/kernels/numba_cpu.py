@@ -127,7 +127,7 @@ def kernel_tables(sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 def share(name: str, units: int, work: Callable[[int, int], None]) -> None:
-    """Call work(first, end) over 0..units, cut into a few runs for each thread that torch may use."""
+    """Call work(first, end) over 0..units, cut into a dozen runs for each thread that torch may use."""
     if units == 0:
         return
     first = 0
@@ -140,7 +140,7 @@ def share(name: str, units: int, work: Callable[[int, int], None]) -> None:
     if threads <= 1:
         work(first, units)
         return
-    step = -(-(units - first) // (4 * threads))
+    step = -(-(units - first) // (12 * threads))
     firsts = range(first, units, step)
     list(thread_pool(os.getpid(), torch.get_num_threads()).map(work, firsts, (min(f + step, units) for f in firsts)))
 
