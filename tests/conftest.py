@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # one worker a core: more threads would only wait for each other
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 

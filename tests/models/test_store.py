@@ -130,7 +130,6 @@ def test_truncated_weights_are_refused(folder):
         lambda card: card.update(mean=[0.5, 0.5], std=[0.5, 0.5]),
         lambda card: card.update(transform={"class": "EssentialFeatures", "settings": {"lloyd_steps": "x"}}),
         lambda card: card.update(transform={"class": "EssentialFeatures", "settings": {"eps": 10**400}}),
-        lambda card: card.update(transform={"class": "EssentialFeatures", "settings": {"separation": 1e308}}),
         lambda card: card.update(transform={"class": "EssentialFeatures"}),
     ],
 )

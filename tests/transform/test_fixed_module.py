@@ -125,7 +125,8 @@ def test_grey_codes_paint_channels_one_by_one(draw):
     planes = [module(x[:, c : c + 1]) for c in range(3)]
     assert torch.equal(module(x), torch.cat(planes, dim=1))
     (grad,) = torch.autograd.grad(module(x).sum(), x)
-    assert torch.equal(grad, torch.autograd.grad(torch.cat(planes, dim=1).sum(), x)[0])
+    one_by_one = torch.autograd.grad(torch.cat(planes, dim=1).sum(), x)[0]
+    torch.testing.assert_close(grad, one_by_one, atol=1e-5, rtol=1e-5)  # strips are cut elsewhere: other last bits
     assert module.explain(x)[0].palette is None
     with pytest.raises(InputError, match="grey images"):
         FixedCodebook(colors=[[0, 0, 0]])(x[:, :1])
