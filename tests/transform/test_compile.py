@@ -79,4 +79,4 @@ def test_operators_pass_torchs_own_checks(draw):
     module = EssentialFeatures(backend="torch")
     numbers = (*ops.blur_numbers(module._blur), ops.palette_numbers(module._palette))
     arguments = (draw(6, 2), *numbers, "bpda", 0.1, "torch", True)
-    torch.library.opcheck(ops.discretize, arguments, test_utils=("test_schema", "test_faketensor"))
+    torch.library.opcheck(ops.discretize_op, arguments, test_utils=("test_schema", "test_faketensor"))

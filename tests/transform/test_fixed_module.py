@@ -12,6 +12,7 @@ from linocut.errors import InputError
 from linocut.transform import ops, reference
 from linocut.transform.kernels import dispatch, numpy_loop, torch_nearest, torch_ops
 from linocut.transform.modules import FixedCodebook
+from linocut.transform.settings import NO_BLUR
 
 CPU = torch.device("cpu")
 
@@ -46,7 +47,7 @@ def test_reference_is_the_spec(channels, draw):
 def test_backends_equal_the_reference(backend, shape, draw, count):
     kernels = dispatch.backend(backend, CPU)
     for case, (k, step) in enumerate([(1, 1), (2, 1), (300, 1), (512, 16)] * count(1, 8)):
-        y, _ = numpy_loop.blur(draw(case, 3, *shape), ops.NO_BLUR)
+        y, _ = numpy_loop.blur(draw(case, 3, *shape), NO_BLUR)
         codes = 8 * torch.tensor(draw_codes(case, shape[0], k, step), dtype=torch.int16)
         out = kernels.paint_linf(y, codes)
         assert out.dtype == torch.float32
@@ -144,7 +145,7 @@ def test_settings_make_the_module_again_and_show_in_its_name(draw):
     x = draw(8, 2)
     assert torch.equal(copy.deepcopy(module)(x), module(x))
     torch.library.opcheck(
-        ops.paint_fixed, (x, module.codes, "soft", 0.1, "torch", True), test_utils=("test_schema", "test_faketensor")
+        ops.paint_fixed_op, (x, module.codes, "soft", 0.1, "torch", True), test_utils=("test_schema", "test_faketensor")
     )
 
 

@@ -170,9 +170,28 @@ def test_no_function_in_forward_has_a_name_that_autoattack_flags(draw):
     assert not called & {"grad", "backward", "_make_grads"}
 
 
-def test_torch_func_raises_rather_than_give_zero(draw):
-    with pytest.raises(RuntimeError, match="functorch"):
-        torch.func.grad(lambda x: EssentialFeatures(backend="torch")(x).sum())(draw(12, 2))
+def test_torch_func_gives_the_same_gradient(draw):
+    module, x = EssentialFeatures(backend="torch"), draw(12, 3)
+    leaf = x.clone().requires_grad_()
+    (wanted,) = torch.autograd.grad(module(leaf).square().sum(), leaf)
+    assert torch.equal(torch.func.grad(lambda x: module(x).square().sum())(x), wanted)
+    one_by_one = torch.func.vmap(torch.func.grad(lambda image: module(image[None]).square().sum()))
+    assert torch.equal(one_by_one(x), wanted)
+    assert wanted.norm() > 0
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, at its first jvp
+def test_forward_mode_raises_rather_than_give_zero(draw):
+    x = draw(13, 2)
+    with pytest.raises(NotImplementedError, match="jvp"):
+        torch.func.jvp(EssentialFeatures(backend="torch"), (x,), (x,))
+
+
+def test_a_second_derivative_raises_rather_than_give_zero(draw):
+    x = draw(14, 2).requires_grad_()
+    (first,) = torch.autograd.grad(EssentialFeatures(backend="torch")(x).square().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        first.sum().backward()
 
 
 @pytest.mark.parametrize(

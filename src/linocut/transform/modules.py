@@ -31,14 +31,14 @@ class _PixelTransform(TransformModule):
     def __init__(self, blur: BlurRule, palette: PaletteRule | None, settings: dict):
         super().__init__(settings)
         self._blur, self._palette = blur, palette
+        self._numbers = (*ops.blur_numbers(blur), ops.palette_numbers(palette))
 
     def forward(self, x: Tensor) -> Tensor:
         """The transformed images, (B,C,H,W) like x."""
         check_form(x)
         return ops.discretize(
             x,
-            *ops.blur_numbers(self._blur),
-            ops.palette_numbers(self._palette),
+            *self._numbers,
             self._surrogate,
             self._softness,
             self._backend,

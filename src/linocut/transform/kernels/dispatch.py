@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import sys
 from types import ModuleType
 
 import torch
@@ -38,6 +39,8 @@ def backend(name: str, device: torch.device) -> ModuleType:
 
 def _installed(package: str) -> bool:
     """Whether numba or triton itself can be imported; a fault in our own module is never hidden by this."""
+    if sys.modules.get(package) is not None:  # the usual case, and asked at every call
+        return True
     try:
         importlib.import_module(package)
     except ImportError:
