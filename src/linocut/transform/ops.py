@@ -8,7 +8,7 @@ batch; a plain function's costs almost nothing.
 
 import inspect
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -72,36 +72,40 @@ def _function(run: Callable, per_image: int, keep: Callable | None = None, back:
     It can be differentiated once: its backward is an approximation already, and has no derivative of its own.
     """
 
-    def forward(*arguments):
-        return run(*arguments)
+    class Pass(torch.autograd.Function):
+        @staticmethod
+        def forward(*arguments):
+            return run(*arguments)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            if keep is not None:
+                ctx.set_materialize_grads(False)  # only the first output has a gradient
+                ctx.mark_non_differentiable(*output[1:])
+                keep(ctx, inputs, output)
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, *gradients):
+            assert back is not None, "the steps of a backward are never differentiated"
+            return back(ctx, *gradients)
+
+        @staticmethod
+        def vmap(info, in_dims, *arguments):
+            if any(isinstance(dim, int) for dim in in_dims[per_image:]):
+                raise InputError(f"{run.__name__} maps over images: give all of them the same codes")
+            rows = [
+                (part.expand(info.batch_size, *part.shape) if dim is None else part.movedim(dim, 0)).flatten(0, 1)
+                for part, dim in zip(arguments[:per_image], in_dims, strict=False)
+            ]
+            found = Pass.apply(*rows, *arguments[per_image:])  # an image has one output, whatever batch it is in
+            if isinstance(found, Tensor):
+                return found.unflatten(0, (info.batch_size, -1)), 0
+            return tuple(part.unflatten(0, (info.batch_size, -1)) for part in found), (0,) * len(found)
 
     # torch asks for it at every call, and takes longer to find it than for all else here.
-    forward.__signature__ = inspect.signature(forward)  # type: ignore[attr-defined]
-
-    def setup_context(ctx, inputs, output):
-        if keep is not None:
-            ctx.set_materialize_grads(False)  # only the first output has a gradient
-            ctx.mark_non_differentiable(*output[1:])
-            keep(ctx, inputs, output)
-
-    def vmap(info, in_dims, *arguments):
-        if any(isinstance(dim, int) for dim in in_dims[per_image:]):
-            raise InputError(f"{run.__name__} maps over images: give all of them the same codes")
-        rows = [
-            (part.expand(info.batch_size, *part.shape) if dim is None else part.movedim(dim, 0)).flatten(0, 1)
-            for part, dim in zip(arguments[:per_image], in_dims, strict=False)
-        ]
-        found = function.apply(*rows, *arguments[per_image:])  # an image has one output, whatever batch it is in
-        if isinstance(found, Tensor):
-            return found.unflatten(0, (info.batch_size, -1)), 0
-        return tuple(part.unflatten(0, (info.batch_size, -1)) for part in found), (0,) * len(found)
-
-    body = {"forward": forward, "setup_context": setup_context, "vmap": vmap}
-    if back is not None:
-        body["backward"] = once_differentiable(back)
-    parts = {name: staticmethod(part) for name, part in body.items()}
-    function = cast(Any, type(run.__name__, (torch.autograd.Function,), parts))
-    return function.apply
+    Pass.forward.__signature__ = inspect.signature(Pass.forward)  # type: ignore[attr-defined]
+    return Pass.apply
 
 
 _EAGER = Backward(_function(passes.blur_transpose, 2), _function(passes.soft_step, 4))
