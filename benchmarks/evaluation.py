@@ -19,13 +19,13 @@ from torch import nn
 
 from linocut.data.dataset import Images
 from linocut.evaluation.balls import balls
-from linocut.evaluation.case import Case
+from linocut.evaluation.case import Case, unit
 from linocut.evaluation.findings import find
+from linocut.evaluation.quick import searcher
 from linocut.evaluation.request import device_of, open_model
 from linocut.evaluation.run import evaluate
 from linocut.evaluation.sample import Sample
 from linocut.evaluation.suites import plan
-from linocut.evaluation.wrapped import HalfPrecision
 from linocut.models import Defended, build
 from results import write_result
 
@@ -68,8 +68,6 @@ def subject(options: argparse.Namespace, device: torch.device) -> nn.Module:
         model = Defended(transform_of(options), network).to(device).eval()
     if device.type == "cuda":
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    if options.compile:
-        model.model = torch.compile(model.model, dynamic=True)
     return model
 
 
@@ -127,8 +125,9 @@ def main() -> None:
     model = subject(options, device)
     norms = ("linf", "l2") if options.norm == "both" else (options.norm,)
     radii = balls(options.data or options.preset, images.pixels[0].numel(), norms)
-    searcher = HalfPrecision(model) if options.precision == "bfloat16" else model
-    case = Case(model=model, images=images, device=device, searcher=searcher, raw=model)
+    half = options.precision == "bfloat16"
+    quick = searcher(model, half=half, compiled=options.compile, probe=unit(images.pixels[:8].to(device)))
+    case = Case(model=model, images=images, device=device, searcher=quick, raw=model)
     batch = options.batch_size or (500 if device.type == "cuda" else 100)
     sample = Sample(size=len(images), n=options.n, batch_size=batch)
     clock = Clock()

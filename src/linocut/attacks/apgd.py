@@ -8,7 +8,7 @@ from linocut.attacks import losses
 from linocut.attacks.attack import Result, merged
 from linocut.attacks.dice import Dice
 from linocut.attacks.gradients import logits_of, look, read
-from linocut.attacks.hooks import Model
+from linocut.attacks.hooks import Model, judge_of
 from linocut.attacks.losses import Loss
 from linocut.attacks.pursuit import Pursuit
 from linocut.attacks.threat import ThreatModel
@@ -60,7 +60,9 @@ class APGD:
         aims: torch.Tensor,
     ) -> Result:
         """The result of climbing loss(logits, aims) from this start; aims are labels, or more, row by row."""
-        pursuit = Pursuit(images, labels, any_iterate=self.any_iterate, num_looks=self.num_steps + 1)
+        pursuit = Pursuit(
+            images, labels, any_iterate=self.any_iterate, judge=judge_of(model), num_looks=self.num_steps + 1
+        )
         if len(pursuit) == 0:
             return pursuit.result()
         reading = read(model, start, aims, loss)

@@ -8,7 +8,7 @@ from linocut.attacks import losses
 from linocut.attacks.attack import Result
 from linocut.attacks.dice import Dice
 from linocut.attacks.gradients import look, read
-from linocut.attacks.hooks import Model, hook
+from linocut.attacks.hooks import Model, hook, judge_of
 from linocut.attacks.pursuit import Pursuit
 from linocut.attacks.threat import ThreatModel
 from linocut.errors import InputError
@@ -44,7 +44,14 @@ class ChenLoop:
     ) -> Result:
         """The last iterate of each example, or in the worst case mode the first misclassified one."""
         guide = model if self.surrogate is None else hook(model, "with_surrogate")(self.surrogate)
-        pursuit = Pursuit(images, labels, any_iterate=self.any_iterate, num_looks=self.num_steps + 1, keep_last=True)
+        pursuit = Pursuit(
+            images,
+            labels,
+            any_iterate=self.any_iterate,
+            judge=judge_of(model),
+            num_looks=self.num_steps + 1,
+            keep_last=True,
+        )
         points = threat.project((images - threat.eps).clamp_min(0) if starts is None else starts, images)
         mean, square = torch.zeros_like(points), torch.zeros_like(points)
         for step in range(1, self.num_steps + 1):

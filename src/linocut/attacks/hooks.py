@@ -4,6 +4,8 @@ with_surrogate(name)   the same forward with another backward rule
 frozen(images)         the model painting with the palettes of these images, row by row
 undefended()           the same network without its transform
 transform.explain(x)   one record per image, of which attacks read `.palette`, (K, C) in the unit range
+judge(images)          logits of the true model, where this one is a quicker copy of it: only what the judge calls
+                       misclassified counts, and an example leaves no sooner
 """
 
 from collections.abc import Callable
@@ -26,6 +28,11 @@ def hook(model: Model, name: str) -> Callable[..., Any]:
     if not callable(found):
         raise NotApplicable(f"the model offers no `{name}`, which this attack needs; see linocut.attacks.hooks")
     return found
+
+
+def judge_of(model: Model) -> Model | None:
+    """The true model behind a quicker copy; None where the model speaks for itself."""
+    return getattr(model, "judge", None)
 
 
 def own_palettes(model: Model, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

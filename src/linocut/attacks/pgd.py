@@ -9,7 +9,7 @@ from linocut.attacks import losses
 from linocut.attacks.attack import Result
 from linocut.attacks.dice import Dice
 from linocut.attacks.gradients import Direct, Probe, look
-from linocut.attacks.hooks import Model
+from linocut.attacks.hooks import Model, judge_of
 from linocut.attacks.pursuit import Pursuit
 from linocut.attacks.threat import ThreatModel
 from linocut.errors import InputError
@@ -67,7 +67,9 @@ class PGD:
     ) -> Result:
         """The iterate of highest loss of each example, start included; num_steps gradients, one pass more."""
         probe, size = self.probe(model, images, threat, dice), self.step_for(threat)
-        pursuit = Pursuit(images, labels, any_iterate=self.any_iterate, num_looks=self.num_steps + 1)
+        pursuit = Pursuit(
+            images, labels, any_iterate=self.any_iterate, judge=judge_of(model), num_looks=self.num_steps + 1
+        )
         points = self.start(images, threat, dice, starts)
         for step in range(self.num_steps):
             if len(pursuit) == 0:

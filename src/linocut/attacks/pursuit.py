@@ -2,16 +2,25 @@
 
 Two modes. As published, every example stays for all steps and the point of highest loss is returned. In the
 worst case (`any_iterate`) a misclassified point is kept at once and its example leaves, so that the model
-runs on survivors only. `keep_last` returns the last point in place of the best.
+runs on survivors only; where there is a judge (see hooks), it must call the point misclassified too.
+`keep_last` returns the last point in place of the best.
 """
 
 import torch
 
 from linocut.attacks.attack import Result
+from linocut.attacks.hooks import Model
 
 # Whether anyone left is a question the host must wait for; on a GPU it is asked this seldom. Examples that
 # are broken meanwhile stay locked, so the answer does not depend on it.
 _ASK_EVERY_ON_GPU = 8
+
+
+@torch.no_grad()
+def judged(judge: Model, points: torch.Tensor, prediction: torch.Tensor, doubted: torch.Tensor) -> torch.Tensor:
+    """The predictions with those of the doubted rows replaced by the judge's."""
+    rows = doubted.nonzero().squeeze(1)
+    return prediction.index_copy(0, rows, judge(points[rows]).argmax(dim=1)) if len(rows) else prediction
 
 
 class Pursuit:
@@ -25,9 +34,10 @@ class Pursuit:
         any_iterate: bool,
         num_looks: int,
         keep_last: bool = False,
+        judge: Model | None = None,
     ) -> None:
         count, device = len(images), images.device
-        self.any_iterate, self.keep_last = any_iterate, keep_last
+        self.any_iterate, self.keep_last, self.judge = any_iterate, keep_last, judge
         self.rows = torch.arange(count, device=device)
         self.natural, self.labels = images, labels
         self.best = images.clone()
@@ -58,6 +68,9 @@ class Pursuit:
         """Which of these points are the new best of their example, bool; they are kept."""
         here = ~self.wrong if self.any_iterate else torch.ones_like(self.wrong)
         wrong = (prediction != self.labels) & here
+        if self.any_iterate and self.judge is not None:
+            prediction = judged(self.judge, points, prediction, wrong)
+            wrong = (prediction != self.labels) & here
         better = here & (loss > self.loss_best)
         if self.looks == 0:
             self.loss_start = loss

@@ -8,7 +8,7 @@ from linocut.attacks import losses
 from linocut.attacks.attack import Result
 from linocut.attacks.dice import Dice
 from linocut.attacks.gradients import look
-from linocut.attacks.hooks import Model
+from linocut.attacks.hooks import Model, judge_of
 from linocut.attacks.pursuit import Pursuit
 from linocut.attacks.threat import ThreatModel
 from linocut.errors import InputError
@@ -38,7 +38,7 @@ class RandomNoise:
         starts: torch.Tensor | None = None,
     ) -> Result:
         """The draw of highest loss of each example; `starts`, where given, is the first draw."""
-        pursuit = Pursuit(images, labels, any_iterate=self.any_iterate, num_looks=self.draws)
+        pursuit = Pursuit(images, labels, any_iterate=self.any_iterate, judge=judge_of(model), num_looks=self.draws)
         for draw in range(self.draws):
             if len(pursuit) == 0:
                 break

@@ -9,7 +9,8 @@ from linocut.attacks import losses, square_windows
 from linocut.attacks.attack import Result
 from linocut.attacks.dice import Dice
 from linocut.attacks.gradients import look
-from linocut.attacks.hooks import Model
+from linocut.attacks.hooks import Model, judge_of
+from linocut.attacks.pursuit import judged
 from linocut.attacks.threat import ThreatModel
 from linocut.errors import InputError
 
@@ -89,7 +90,7 @@ class Square:
         else:
             points = square_windows.tiles(images, threat.eps, dice)
         if len(images):
-            loss, prediction = look(model, points, labels, losses.margin)
+            loss, prediction = _asked(model, points, labels, torch.ones_like(labels, dtype=torch.bool))
         else:
             loss, prediction = images.new_zeros(0), labels
         queries = torch.ones(len(images), dtype=torch.int32, device=images.device)
@@ -129,6 +130,17 @@ class Square:
         return move(search.points, search.natural, threat.eps, side, search.draw(query))
 
 
+def _asked(
+    model: Model, points: torch.Tensor, labels: torch.Tensor, open_rows: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Margin and prediction; where a quicker copy calls an open row misclassified, its judge's prediction."""
+    loss, prediction = look(model, points, labels, losses.margin)
+    judge = judge_of(model)
+    if judge is not None:
+        prediction = judged(judge, points, prediction, (prediction != labels) & open_rows)
+    return loss, prediction
+
+
 class _Search:
     """The rows of a state that are still unbroken, side by side."""
 
@@ -148,9 +160,9 @@ class _Search:
 
     def try_once(self, model: Model, points: torch.Tensor) -> None:
         """Make one query of each row, and keep what is better or broken."""
-        loss, prediction = look(model, points, self.labels, losses.margin)
-        wrong = prediction != self.labels
-        better = ((loss > self.loss) | wrong) & ~self.broken
+        loss, prediction = _asked(model, points, self.labels, ~self.broken)
+        wrong = (prediction != self.labels) & ~self.broken
+        better = ((loss > self.loss) & ~self.broken) | wrong
         self.queries += ~self.broken
         self.points = torch.where(better[:, None, None, None], points, self.points)
         self.loss = torch.where(better, loss, self.loss)

@@ -40,6 +40,9 @@ def evaluate(
     precision: Annotated[
         str, typer.Option(help="float32, or bfloat16: search quickly, then check every find in float32")
     ] = "float32",
+    compiled: Annotated[
+        bool, typer.Option("--compile", help="search on a compiled copy: minutes to make, then quicker; best on a GPU")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="exit 1 if any finding fails")] = False,
 ) -> None:
@@ -72,6 +75,7 @@ def evaluate(
         seed=seed,
         device=device,
         precision=precision,  # type: ignore[arg-type]
+        compile=compiled,
     )
     with joined() as workers, Progress(shown=workers.rank == 0 and not as_json) as progress:
         record = carry_out(request, progress.watch, workers)

@@ -15,13 +15,14 @@ from linocut.evaluation.balls import Norm, balls
 from linocut.evaluation.case import Case, Model, model_hash, unit
 from linocut.evaluation.judge import Watch
 from linocut.evaluation.measures import differing_forwards, pixel_digests
+from linocut.evaluation.quick import searcher
 from linocut.evaluation.record import Record
 from linocut.evaluation.run import ALONE, evaluate
 from linocut.evaluation.sample import Sample
 from linocut.evaluation.stranger import Preprocessed, imported
 from linocut.evaluation.suites import plan
 from linocut.evaluation.workers import Workers
-from linocut.evaluation.wrapped import DRAWS, Expectation, HalfPrecision
+from linocut.evaluation.wrapped import DRAWS, Expectation
 from linocut.models import load as load_model
 
 
@@ -49,6 +50,7 @@ class Request:
     seed: int = 0
     device: str | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
+    compile: bool = False
 
     def __post_init__(self) -> None:
         if self.norm not in ("linf", "l2", "both"):
@@ -84,7 +86,12 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
         model=judged,
         images=images,
         device=device,
-        searcher=HalfPrecision(judged) if request.precision == "bfloat16" else judged,
+        searcher=searcher(
+            judged,
+            half=request.precision == "bfloat16",
+            compiled=request.compile,
+            probe=unit(images.pixels[torch.tensor(sample.order[:8])].to(device)),
+        ),
         raw=model,
         twin=twin,
         seen=seen,
@@ -101,7 +108,7 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
         "split": request.split,
         "draws": draws,
         "precision": request.precision,
-    }
+    } | ({"compile": True} if request.compile else {})
     entries = plan(
         request.suite,
         radii,

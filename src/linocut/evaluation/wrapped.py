@@ -51,11 +51,3 @@ class Expectation(Wrapped):
             total = chances if total is None else total + chances
         assert total is not None
         return (total / self.draws).clamp_min(torch.finfo(total.dtype).tiny).log()
-
-
-class HalfPrecision(Wrapped):
-    """The model with its matrix products in bfloat16: a quicker thing to search on, never to judge by."""
-
-    def __call__(self, images: torch.Tensor) -> torch.Tensor:
-        with torch.autocast(images.device.type, dtype=torch.bfloat16):
-            return self.model(images).float()

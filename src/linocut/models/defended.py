@@ -84,6 +84,12 @@ class Defended(nn.Module):
             raise AttributeError("there is no transform to take away")
         return lambda: self._behind(None)
 
+    def before(self, network: nn.Module) -> "Defended":
+        """The same transform and normalisation before another network."""
+        other = self._behind(self.transform)
+        other.model = network
+        return other
+
     def _of_transform(self, hook: str) -> Callable:
         if self.transform is None:
             raise AttributeError(f"without a transform there is no {hook}")

@@ -1,0 +1,88 @@
+"""A quicker copy of a model to search on: its network compiled, its matrix products in bfloat16.
+
+Nothing is decided by it. An attack that meets such a copy asks the true model whenever the copy calls a point
+misclassified (see linocut.attacks.hooks), and the ledger's rows are the true model's.
+"""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from linocut.errors import InputError
+from linocut.evaluation.case import Model, at_rest
+from linocut.evaluation.wrapped import Wrapped
+from linocut.models import Defended
+
+FILL = 32  # batches are filled up to a multiple: odd sizes make slow convolutions
+LEAST_COSINE = 0.9
+
+
+class Quick(Wrapped):
+    """The model, computed in bfloat16 where asked, with the true one as its judge."""
+
+    def __init__(self, model: Model, judge: Model, *, half: bool):
+        super().__init__(model)
+        self.judge, self.half = judge, half
+
+    def around(self, model: Model) -> "Quick":
+        return Quick(model, self.judge, half=self.half)
+
+    def __call__(self, images: torch.Tensor) -> torch.Tensor:
+        with torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=self.half):
+            return self.model(images).float()
+
+
+class Compiled(nn.Module):
+    """A network compiled once for all batch sizes."""
+
+    def __init__(self, network: nn.Module):
+        super().__init__()
+        self.network: Any = torch.compile(network)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        count, missing = len(images), -len(images) % FILL
+        if missing:
+            images = torch.cat([images, images[-1:].expand(missing, -1, -1, -1)])
+        images = images.contiguous(memory_format=torch.channels_last if images.is_cuda else torch.preserve_format)
+        torch._dynamo.mark_dynamic(images, 0)
+        return self.network(images)[:count]
+
+
+def searcher(model: Model, *, half: bool, compiled: bool, probe: torch.Tensor) -> Model:
+    """What the attacks see: the model itself where nothing quicker is asked for.
+
+    Of a Defended model the network is compiled and the transform runs as it is; another module is compiled whole.
+    The gradients at the `probe` images must be those of the model, so that a compiler's slip is no robustness.
+    """
+    if not (half or compiled):
+        return model
+    front = model
+    if compiled and isinstance(model, Defended):
+        front = model.before(Compiled(model.model))
+    elif compiled and isinstance(model, nn.Module):
+        front = Compiled(model)
+    quick = Quick(front, model, half=half)
+    with at_rest(model):
+        cosine = _agreement(quick, model, probe)
+    if not cosine > LEAST_COSINE:
+        raise InputError(
+            f"the quick copy's gradients are not the model's (cosine {cosine:.3f}, wanted above {LEAST_COSINE}): "
+            "leave --precision and --compile out"
+        )
+    return quick
+
+
+def _agreement(quick: Model, model: Model, probe: torch.Tensor) -> float:
+    """The cosine between the gradients of the largest logits, over all probe images; 1 where both are zero."""
+    gradients = []
+    for one in (quick, model):
+        images = probe.detach().clone().requires_grad_()
+        with torch.enable_grad():
+            top = one(images).amax(dim=1).sum()
+            found = torch.autograd.grad(top, images, allow_unused=True)[0] if top.requires_grad else None
+        gradients.append(torch.zeros_like(images) if found is None else found.nan_to_num(0.0))
+    first, second = (gradient.flatten().double() for gradient in gradients)
+    if not first.any() and not second.any():
+        return 1.0
+    return float(nn.functional.cosine_similarity(first, second, dim=0))

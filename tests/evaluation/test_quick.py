@@ -1,0 +1,83 @@
+"""A quicker copy searches; the true model decides, and a copy with other gradients is refused."""
+
+import pytest
+import torch
+from torch import nn
+
+from linocut.attacks.dice import Dice
+from linocut.attacks.pgd import PGD
+from linocut.attacks.square import Square
+from linocut.attacks.threat import ThreatModel
+from linocut.errors import InputError
+from linocut.evaluation.quick import Quick, searcher
+from linocut.models import Defended
+from linocut.transform.modules import EssentialFeatures
+
+
+def linear(seed=0):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Flatten(), nn.Linear(3 * 8 * 8, 5)).eval()
+
+
+@pytest.fixture
+def images():
+    return torch.rand(40, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+
+
+class Optimist(nn.Module):
+    """Calls a point misclassified long before the network does."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, images):
+        logits = self.network(images)
+        return logits.scatter_add(1, logits.argmax(dim=1, keepdim=True), torch.full((len(logits), 1), -0.3))
+
+
+@pytest.mark.parametrize("attack", [PGD(num_steps=20, any_iterate=True), Square(num_queries=60)])
+def test_only_what_the_judge_calls_misclassified_is_broken(attack, images):
+    network = linear()
+    labels = network(images).argmax(dim=1)
+    quick = Quick(Optimist(network), network, half=False)
+    threat = ThreatModel("linf", 0.02)
+    result = attack.run(quick, images, labels, threat, Dice(torch.arange(40)))
+    truly = network(result.images).argmax(dim=1) != labels
+    assert torch.equal(result.broken, truly)
+    assert 0 < int(truly.sum()) < 40
+    alone = attack.run(Optimist(network), images, labels, threat, Dice(torch.arange(40)))
+    assert int((network(alone.images).argmax(dim=1) != labels).sum()) < int(alone.broken.sum())
+
+
+def test_a_compiled_copy_keeps_hooks_and_gives_the_same_logits(images):
+    model = Defended(EssentialFeatures(backend="torch"), linear()).eval()
+    quick = searcher(model, half=False, compiled=True, probe=images[:4])
+    for count in (1, 5, 40):  # filled up, and cut again
+        torch.testing.assert_close(quick(images[:count]), model(images[:count]))
+    torch.testing.assert_close(quick.undefended()(images), model.undefended()(images))
+    torch.testing.assert_close(quick.frozen(images)(images), model.frozen(images)(images))
+    leaf = images.clone().requires_grad_()
+    assert torch.autograd.grad(quick.with_surrogate("identity")(leaf).sum(), leaf)[0].any()
+
+
+def test_nothing_quicker_is_the_model_itself(images):
+    model = linear()
+    assert searcher(model, half=False, compiled=False, probe=images[:4]) is model
+
+
+class Forgetful(nn.Module):
+    """Loses its gradient in bfloat16, as a slip of a compiler would."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, images):
+        return self.network(images.detach() if torch.is_autocast_enabled("cpu") else images)
+
+
+def test_a_copy_without_the_models_gradient_is_refused(images):
+    searcher(Forgetful(linear()), half=False, compiled=True, probe=images[:4])
+    with pytest.raises(InputError, match="gradients are not the model's"):
+        searcher(Forgetful(linear()), half=True, compiled=False, probe=images[:4])
