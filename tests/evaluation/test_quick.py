@@ -13,6 +13,8 @@ from linocut.evaluation.quick import Quick, searcher
 from linocut.models import Defended
 from linocut.transform.modules import EssentialFeatures
 
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, while it compiles
+
 
 def linear(seed=0):
     torch.manual_seed(seed)

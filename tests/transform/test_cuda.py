@@ -59,6 +59,14 @@ def test_photographs(backend, photographs):
     assert torch.equal(EssentialFeatures(**settings)(photographs.to(CUDA)).cpu(), reference(photographs))
 
 
+def test_a_large_image(photographs):
+    """4096 x 4096, which takes windows in the blur and a thumbnail in the palette."""
+    x = torch.nn.functional.interpolate(photographs[:1], size=(4096, 4096), mode="bilinear").clamp(0, 1)
+    settings = EssentialFeatures.preset("resisc45").settings()
+    ours = EssentialFeatures(**{**settings, "backend": "triton"})(x.to(CUDA))
+    assert torch.equal(ours.cpu(), EssentialFeatures(**{**settings, "backend": "torch"})(x))
+
+
 @pytest.mark.parametrize("surrogate", ["bpda", "soft"])
 def test_gradients_are_the_cpus(backend, surrogate, draw):
     x = draw(2, 16)
