@@ -4,6 +4,7 @@ Nothing is decided by it. An attack that meets such a copy asks the true model w
 misclassified (see linocut.attacks.hooks), and the ledger's rows are the true model's.
 """
 
+import warnings
 from typing import Any
 
 import torch
@@ -46,7 +47,10 @@ class Compiled(nn.Module):
             images = torch.cat([images, images[-1:].expand(missing, -1, -1, -1)])
         images = images.contiguous(memory_format=torch.channels_last if images.is_cuda else torch.preserve_format)
         torch._dynamo.mark_dynamic(images, 0)
-        return self.network(images)[:count]
+        with warnings.catch_warnings():
+            # The compiler looks at .grad of its input, which comes from a transform, and warns about that itself.
+            warnings.filterwarnings("ignore", "The .grad attribute of a Tensor that is not a leaf")
+            return self.network(images)[:count]
 
 
 def searcher(model: Model, *, half: bool, compiled: bool, probe: torch.Tensor) -> Model:
