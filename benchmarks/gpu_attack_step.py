@@ -70,6 +70,8 @@ def median_in_turn(ways, images, repeats=60):
     """Median milliseconds of each way by name, the ways in turn."""
     times = {name: [] for name in ways}
     for i in range(repeats + 10):
+        if i == 10:
+            torch.cuda._sleep(50_000_000)  # lets the processor get ahead of replays
         for name, way in ways.items():
             start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             start.record()
@@ -106,7 +108,11 @@ def measure(name, images, labels):
     record["least cosine between gradients"] = min(
         nn.functional.cosine_similarity(one, other, 0).item() for one, other in combinations(defended, 2)
     )
-    took = record["milliseconds"] = median_in_turn(ways, images)
+    # Plain calls and replays apart: while the device works off queued replays, the processor gets ahead, and plain
+    # calls that come after them look quicker than they are.
+    took = median_in_turn({name: way for name, way in ways.items() if not name.endswith("graph")}, images)
+    took |= median_in_turn({name: way for name, way in ways.items() if name.endswith("graph")}, images)
+    record["milliseconds"] = took
     record["percent added"] = {
         name: 100 * (ms / took["no transform, graph" if name.endswith("graph") else "no transform"] - 1)
         for name, ms in took.items()

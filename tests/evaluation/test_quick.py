@@ -55,7 +55,7 @@ def test_only_what_the_judge_calls_misclassified_is_broken(attack, images):
 def test_a_compiled_copy_keeps_hooks_and_gives_the_same_logits(images):
     model = Defended(EssentialFeatures(backend="torch"), linear()).eval()
     quick = searcher(model, half=False, compiled=True, probe=images[:4])
-    for count in (1, 5, 40):  # filled up, and cut again
+    for count in (1, 5, 32, 40):  # filled up, and cut again
         torch.testing.assert_close(quick(images[:count]), model(images[:count]))
     torch.testing.assert_close(quick.undefended()(images), model.undefended()(images))
     torch.testing.assert_close(quick.frozen(images)(images), model.frozen(images)(images))

@@ -45,7 +45,8 @@ class Compiled(nn.Module):
         count, missing = len(images), -len(images) % FILL
         if missing:
             images = torch.cat([images, images[-1:].expand(missing, -1, -1, -1)])
-        images = images.contiguous(memory_format=torch.channels_last if images.is_cuda else torch.preserve_format)
+        if images.is_cuda:
+            images = images.contiguous(memory_format=torch.channels_last)
         torch._dynamo.mark_dynamic(images, 0)
         with warnings.catch_warnings():
             # The compiler looks at .grad of its input, which comes from a transform, and warns about that itself.

@@ -45,7 +45,7 @@ class Trial:
         elif entry.column == "measure":
             rows = self._measure(entry, examples, pixels, labels)
         else:
-            rows = self._attack(entry, batch, examples, unit(pixels), labels, lost)
+            rows = self._attack_the_right(entry, batch, examples, unit(pixels), labels, lost)
         each = 1000 * (time.perf_counter() - started) / len(rows)
         return [Row(**row, milliseconds=round(each, 3)) for row in rows]
 
@@ -77,6 +77,18 @@ class Trial:
             self._basics(entry, example, label) | {"measure": value}
             for example, label, value in zip(examples, labels.tolist(), values, strict=True)
         ]
+
+    def _attack_the_right(self, entry: Entry, batch: Batch, examples: list[int], natural, labels, lost) -> list[dict]:
+        """Rows for all; an example that is misclassified with no attack at all is not attacked."""
+        rows = [self._basics(entry, e, label) for e, label in zip(examples, labels.tolist(), strict=True)]
+        right = [i for i, row in enumerate(rows) if row["clean"] in (-1, row["label"])]
+        if not right:
+            return rows
+        index = torch.tensor(right, device=labels.device)
+        found = self._attack(entry, batch, [examples[i] for i in right], natural[index], labels[index], lost)
+        for i, row in zip(right, found, strict=True):
+            rows[i] = row
+        return rows if found[0].get("applicable", True) else [row | {"applicable": False} for row in rows]
 
     def _attack(self, entry: Entry, batch: Batch, examples: list[int], natural, labels, lost: Lost) -> list[dict]:
         attack, threat = cast(Attack, entry.attack), cast(ThreatModel, entry.threat)
