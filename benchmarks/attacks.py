@@ -1,10 +1,12 @@
 """Our attacks beside Foolbox, ART and AutoAttack (pyautoattack): how strong, and how fast, in one run.
 
-    LINOCUT_DATA=... python benchmarks/attacks.py [--device cuda] [--count 1000] [--queries 100]
+    LINOCUT_DATA=... python benchmarks/attacks.py [--device cuda] [--count 1000] [--queries 100] [--model FOLDER]
 
 A small CNN is trained on CIFAR-10 (about a minute on one core) and the first test images it gets right are
-attacked by every library with the same radius, steps and budget. References get the batch size at which the
-network is fastest in their layout. A library that is not installed is left out, and said so.
+attacked by every library with the same radius, steps and budget; --model names a saved adversarially trained
+network in its place. References get the batch size at which the network is fastest in their layout. On a GPU
+ours also run on a quick copy of the network (bfloat16, compiled), every find of which the network itself must
+confirm; making the copy is timed apart. A library that is not installed is left out, and said so.
 """
 
 import argparse
@@ -26,10 +28,13 @@ import torch.nn.functional as F
 from torch import nn
 
 from linocut.attacks import APGD, PGD, Dice, Square, ThreatModel
+from linocut.evaluation.quick import searcher
+from linocut.models import load
 
 # Radii at which the attacks leave a third to a half standing: at 0 or 100 % everyone agrees.
 LINF, L2 = ThreatModel("linf", 3 / 255), ThreatModel("l2", 0.4)
 SQUARE_LINF, SQUARE_L2 = ThreatModel("linf", 8 / 255), ThreatModel("l2", 2.0)
+TRAINED_LINF, TRAINED_L2 = ThreatModel("linf", 8 / 255), ThreatModel("l2", 1.0)  # for an adversarially trained model
 PGD_STEPS, APGD_STEPS = 40, 50
 WIDTH = 8
 
@@ -98,10 +103,20 @@ def fastest_batch(model, images):
     return min((64, 250, 1000), key=lambda size: min(cost(size) for _ in range(4)))
 
 
-def ours(attack, model, images, labels, threat):
-    """The points of one of our attacks."""
+def ours(attack, model, images, labels, threat, searched=None):
+    """The points of one of our attacks, found on the model or on a copy of it."""
     dice = Dice.of(0, len(images), images.device)
-    return attack.run(model, images, labels, threat, dice).images
+    return attack.run(searched or model, images, labels, threat, dice).images
+
+
+def quick_copy(model, images, labels):
+    """The copy and the seconds it took to compile, forward alone and with a gradient."""
+    began = time.perf_counter()
+    copy = searcher(model, half=True, compiled=True, probe=images[:32])
+    for attack in (PGD(num_steps=1), Square(num_queries=2)):
+        ours(attack, model, images, labels, LINF, copy)
+    torch.cuda.synchronize()
+    return copy, time.perf_counter() - began
 
 
 def foolbox_pgd(model, images, labels, threat, batch):
@@ -177,12 +192,12 @@ def auto_apgd(model, images, labels, threat, batch):
     return torch.cat([attack.perturb(x, y) for x, y in parts])
 
 
-def contests(batch, queries):
+def contests(batch, queries, radii):
     """What is compared: title, threat model, ours as (name, attack), references as (package, function).
 
     The slower references meet L-inf alone: the whole has to fit into some minutes of one core.
     """
-    for threat in (LINF, L2):
+    for threat in radii[:2]:
         pgd = [
             ("ours, as published", PGD(num_steps=PGD_STEPS)),
             ("ours, any iterate", PGD(num_steps=PGD_STEPS, any_iterate=True)),
@@ -199,7 +214,7 @@ def contests(batch, queries):
             apgd,
             [("pyautoattack", functools.partial(auto_apgd, batch=batch))],
         )
-    for threat in (SQUARE_LINF, SQUARE_L2):
+    for threat in radii[2:]:
         square = [("ours", Square(num_queries=queries))]
         references = [("pyautoattack", auto_square)]
         if threat.norm == "linf":
@@ -246,22 +261,36 @@ def main():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--model", type=Path)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # of the references
 
     commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=Path(__file__).parent)
-    model = trained(options.device)
+    model, radii = (
+        (trained(options.device), (LINF, L2, SQUARE_LINF, SQUARE_L2))
+        if options.model is None
+        else (
+            load(options.model).to(options.device),
+            (TRAINED_LINF, TRAINED_L2, TRAINED_LINF, SQUARE_L2),
+        )
+    )
+    model.requires_grad_(False)
     images, labels = (tensor.to(options.device) for tensor in cifar("test_batch.bin"))
     right = predictions(model, images) == labels
     print(f"clean accuracy {right.float().mean():.1%}")
     rows = right.nonzero().squeeze(1)[: options.count]
     images, labels = images[rows].clone(), labels[rows].clone()
     batch = fastest_batch(model, images)
-    results = []
-    for title, threat, attacks, references in contests(batch, options.queries):
+    results, copy, compiling = [], None, None
+    if options.device == "cuda":
+        copy, compiling = quick_copy(model, images, labels)
+        print(f"quick copy compiled in {compiling:.1f} s")
+    for title, threat, attacks, references in contests(batch, options.queries, radii):
         print(f"\n{title} {threat.norm} eps {threat.eps:.4g}, n {len(images)}, references in batches of {batch}")
         calls = [(name, functools.partial(ours, attack)) for name, attack in attacks]
+        if copy is not None:
+            calls += [(f"{name}, quick", functools.partial(ours, attack, searched=copy)) for name, attack in attacks]
         for name, call in calls + references:
             if call.func is not ours and version(name) is None:
                 print(f"  {name:20} not installed")
@@ -269,7 +298,8 @@ def main():
             row = measured(call, model, images, labels, threat)
             results.append({"contest": title, "norm": threat.norm, "eps": threat.eps, "who": name, **row})
             mine = [r for r in results if r["contest"] == title and r["norm"] == threat.norm and "ours" in r["who"]]
-            ratios = ", ".join(f"{row['cpu_s'] / r['cpu_s']:.1f} x {r['who']}" for r in mine if "ours" not in name)
+            seconds = "cpu_s" if copy is None else "wall_s"
+            ratios = ", ".join(f"{row[seconds] / r[seconds]:.1f} x {r['who']}" for r in mine if "ours" not in name)
             print(f"  {name:20} {row['standing']:5.1f} % standing {row['wall_s']:7.1f} s  {ratios}")
 
     now = datetime.datetime.now(datetime.UTC)
@@ -281,6 +311,8 @@ def main():
         "references": {name: version(name) for name in ("foolbox", "art", "pyautoattack")},
         "clean_accuracy": round(right.float().mean().item() * 100, 1),
         "count": len(images),
+        "model": "a small CNN" if options.model is None else str(options.model),
+        "seconds_to_compile_the_copy": compiling and round(compiling, 1),
         "reference_batch": batch,
         "results": results,
     }
