@@ -61,3 +61,16 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path):
 def test_recipes_are_listed():
     assert "cifar-10/acab-retrained" in run("--list").output
     assert "fast-gtsrb/baseline" in json.loads(run("--list", "--json").output)
+
+
+def test_a_codebook_is_fitted_and_can_be_set(tmp_path):
+    asked = ["--recipe", "smoke/natural-fixed-retrained", *QUICK, "--out", tmp_path / "run"]
+    done = run(*asked, "--json")
+    assert done.exit_code == 0, done.output
+    assert load(tmp_path / "run" / "model").transform.settings()["colors"] == [[0], [255]]
+    assert run(*asked, "--resume").exit_code == 0
+    wish = '{"class": "FixedCodebook", "fit": {"k": 3, "r": 100}, "settings": {}}'
+    other = [*asked[:-1], tmp_path / "other", "--set", f"transform={wish}"]
+    assert run(*other).exit_code == 0
+    origin = load(tmp_path / "other" / "model").transform.settings()["origin"]
+    assert (origin["k"], origin["r"], origin["split"]) == (3, 100, "train")

@@ -67,6 +67,35 @@ def test_rows_choose_the_transform_and_when_it_is_there():
     assert recipe("cifar-10/baseline").transform is None
 
 
+# data set: codes, and levels between them; 0.6 of the unit range is 153
+CODEBOOKS = {
+    "mnist": (2, 153),
+    "fashion-mnist": (2, 153),
+    "cifar-10": (300, 16),
+    "gtsrb": (500, 16),
+    "resisc45": (300, 16),
+    "imagenette": (500, 16),
+    "smoke": (2, 153),
+}
+
+
+@pytest.mark.parametrize("data_set", CODEBOOKS)
+def test_fixed_rows_ask_for_the_papers_codebook(data_set):
+    k, r = CODEBOOKS[data_set]
+    for row, method, when in (
+        ("fixed-pretrained", "atta", "test"),
+        ("fixed-retrained", "atta", "train"),
+        ("natural-fixed-pretrained", "natural", "test"),
+        ("natural-fixed-retrained", "natural", "train"),
+    ):
+        found = recipe(f"{data_set}/{row}")
+        assert (found.method, found.transform_at) == (method, when)
+        assert found.transform["class"] == "FixedCodebook"
+        assert found.transform["fit"] == {"k": k, "r": r}
+        # The paper's alpha: 10 on the unit range for grey images, 0.1 on levels (the default) for others.
+        assert found.transform["settings"] == ({"softness": 10 / 255} if k == 2 else {})
+
+
 def test_every_name_is_a_recipe_and_its_docstring_gives_numbers_for_its_row():
     for name in names():
         assert recipe(name).recipe == (name if "/" in name else "smoke/acab-retrained")
@@ -83,6 +112,10 @@ def test_docstrings_quote_the_paper():
         ("resisc45", "acab-retrained          88.24 / 52.44 / 53.33"),
         ("imagenette", "baseline                93.58 / 65.50 / 75.97"),
         ("mnist", "natural-acab-retrained  99.06 /  0.00 / 77.49"),
+        ("mnist", "natural-fixed-retrained 99.17 /  0.04 / 79.79"),
+        ("fashion-mnist", "fixed-retrained      80.97 / 40.03 / 69.23"),
+        ("cifar-10", "fixed-pretrained          84.73 / 26.42 / 52.91"),
+        ("imagenette", "natural-fixed-pretrained 98.29 / 0.79 / 0.66"),
     ):
         assert row.replace(" ", "") in PAPER[function].__doc__.replace(" ", "")
 
@@ -95,6 +128,9 @@ def test_fast_recipes_differ_by_name_and_keep_the_threat():
         assert fast.compile
         assert fast.averaging > 0
         assert fast.epochs * (fast.num_steps + 1) < slow.epochs * (slow.num_steps + 1)
+        # An epoch goes at most half of the radius, and the run has epochs enough to reach its edge.
+        an_epoch = fast.num_steps * fast.step_size
+        assert fast.eps / 5 <= an_epoch <= fast.eps / 2 * (1 + 1e-9)
 
 
 def test_unknown_names_are_refused():

@@ -177,6 +177,17 @@ def ranks(folder, *worlds):
     return {"statuses": [together(world, work) for world in worlds]}
 
 
+def fitted_ranks(folder):
+    """Two processes behind a codebook that each fits by itself, on a run that goes on after its end."""
+    codebook = {"class": "FixedCodebook", "fit": {"k": 4, "r": 16}, "settings": {}}
+
+    def work(rank):
+        for _ in range(2):
+            train(make_config(shards=2, epochs=1, transform=codebook), make_images(37), folder / "run", resume=True)
+
+    return {"statuses": together(2, work)}
+
+
 def signalled_rank(folder):
     """Two processes, of which the second alone gets a signal after step 9; their statuses are what ended them."""
 

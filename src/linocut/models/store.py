@@ -1,8 +1,10 @@
 """Networks on disk: a folder of one card and one weights file, never a pickle."""
 
+import contextlib
 import hashlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -12,6 +14,9 @@ from linocut.models.card import MOST_BYTES, Card, SavedCard
 from linocut.models.defended import Defended
 from linocut.models.files import write_whole
 from linocut.models.tensors import read_tensors, shapes_of
+
+if TYPE_CHECKING:
+    from linocut.transform.modules import FixedCodebook
 
 CARD_FILE = "card.json"
 CONFIG_FILE = "config.json"  # its name in the folders of pretrained.py
@@ -115,12 +120,33 @@ def describe_transform(transform: nn.Module | None) -> tuple[str, dict[str, Any]
 
 def rebuild_transform(name: str, settings: dict[str, Any], source: str) -> nn.Module:
     """The transform of this class, one of TRANSFORMS, with these settings; `source` names their origin."""
+    with _told(name, source):
+        return _transform_class(name, source)(**settings)
+
+
+def fit_transform(
+    name: str, images: Any, fit: Mapping[str, Any], settings: Mapping[str, Any], source: str
+) -> "FixedCodebook":
+    """The transform of this class made of training images; `settings` are those that no image decides."""
+    if not hasattr(_transform_class(name, source), "fit"):
+        raise InputError(f"{source}: only a FixedCodebook is fitted to images, not {name}")
+    with _told(name, source):
+        found = _transform_class(name, source).fit(images, **fit)
+        return type(found)(**{**found.settings(), **settings})
+
+
+def _transform_class(name: str, source: str) -> Any:
     if name not in TRANSFORMS:
         raise InputError(f"{source} names the transform {name!r}, known are {', '.join(TRANSFORMS)}")
     from linocut.transform import modules
 
+    return getattr(modules, name)
+
+
+@contextlib.contextmanager
+def _told(name: str, source: str) -> Iterator[None]:
     try:
-        return getattr(modules, name)(**settings)
+        yield
     except InputError:
         raise
     except (TypeError, AttributeError, ValueError, OverflowError) as error:

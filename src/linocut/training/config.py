@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,14 +23,17 @@ AT_LEAST: dict[str, float] = {
     "epochs": 1, "batch_size": 1, "learning_rate": 0, "momentum": 0, "weight_decay": 0, "gamma": 0, "averaging": 0,
     "shards": 1,
 }  # fmt: skip
+MOST_SHOWN = 80  # characters of a value in an error
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
     """One training run. Lengths are on the unit range; epochs count from 0.
 
-    transform: {"class": ..., "settings": {...}} as in a model's card, or None; transform_at: whether it is
-    there in training too ("train", the paper's retrained) or only later ("test", its pretrained).
+    transform: {"class": ..., "settings": {...}} as in a model's card, or None. With "fit": {...} beside them, the
+    run first fits it on its training images, and what it found takes the place of "fit" (fitting.py).
+    transform_at: whether it is there in training too ("train", the paper's retrained) or only later ("test", its
+    pretrained).
     milestones: epochs at whose start the learning rate is multiplied by gamma (schedule "steps").
     warmup: the share of the run in which a one-cycle schedule rises. averaging: the decay of a running
     average of the weights, 0 for none. reset_every: epochs after which perturbations start anew, 0 for never.
@@ -83,7 +86,7 @@ class TrainingConfig:
             raise InputError("eps may be at most 1; averaging, momentum and warmup must be below 1")
         if self.batch_size % self.shards:
             raise InputError(f"batch_size {self.batch_size} must be a multiple of shards {self.shards}")
-        if self.transform is not None and set(self.transform) != {"class", "settings"}:
+        if self.transform is not None and set(self.transform) - {"fit"} != {"class", "settings"}:
             raise InputError(f"transform must have a class and settings, got {dict(self.transform)!r}")
 
     def to_json(self) -> dict[str, Any]:
@@ -124,8 +127,21 @@ class TrainingConfig:
 
     def refuse_changes(self, before: Mapping[str, Any]) -> None:
         """Raise InputError that names every field in which this config differs from the one of a run."""
-        now = self.to_json()
-        changed = sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name))
+        changed = list(_changes(before, self.to_json()))
         if changed:
-            told = "; ".join(f"{name} was {before.get(name)!r} and is {now.get(name)!r}" for name in changed)
+            told = "; ".join(f"{name} was {_short(old)} and is {_short(new)}" for name, old, new in changed)
             raise InputError(f"the run was started with other settings: {told}. Use them again, or a new folder")
+
+
+def _changes(before: Any, now: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Where two configs differ: the name of the field, with those it lies in, what it was and what it is."""
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        for key in sorted(before.keys() | now.keys()):
+            yield from _changes(before.get(key), now.get(key), f"{name}.{key}" if name else key)
+    elif before != now:
+        yield name, before, now
+
+
+def _short(value: Any) -> str:
+    text = repr(value)  # a codebook has hundreds of colours
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."

@@ -20,6 +20,7 @@ from linocut.training.config import TrainingConfig
 from linocut.training.curves import draw_curves
 from linocut.training.epochs import Ownership
 from linocut.training.finish import save_result
+from linocut.training.fitting import fitted
 from linocut.training.folder import claim, own_folder
 from linocut.training.interruption import Interruption
 from linocut.training.loop import Loop, Progress
@@ -57,6 +58,7 @@ def train(
     if checkpoint_every is not None and checkpoint_every < 1:
         raise InputError(f"checkpoint_every must be at least 1 step, got {checkpoint_every}")
     device = torch.device(device)
+    config = fitted(config, images)
     world = join_world(device)
     own = Ownership(num_examples=len(images.labels), shards=config.shards, rank=world.rank, world=world.size)
     with contextlib.ExitStack() as stack:

@@ -35,6 +35,7 @@ FIXED = {  # of the fixed codebook: how many codes, and how far apart at least, 
     "resisc45": {"k": 300, "r": 16},
     "imagenette": {"k": 500, "r": 16},
 }
+SOFTNESS = {"mnist": 10 / 255, "fashion-mnist": 10 / 255}  # of its surrogate, per level, where it is not 0.1
 
 
 def preset_settings(name: str, image_size: int | Sequence[int] | None = None) -> dict:

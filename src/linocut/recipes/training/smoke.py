@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from linocut.recipes.training.rows import row_named
+from linocut.recipes.training.rows import fixed_codebook, row_named
 from linocut.training.config import TrainingConfig
 
 EPS = 0.2
@@ -26,7 +26,9 @@ def smoke(row: str = "acab-retrained") -> TrainingConfig:
     """
     chosen = row_named(row)
     transform = None
-    if chosen.transform is not None:
+    if chosen.transform == "fixed":
+        transform = fixed_codebook("mnist")  # two codes, more than 0.6 apart: three times eps here too
+    elif chosen.transform is not None:
         from linocut.transform import modules
 
         blur: dict[str, Any] = {"kernel_sizes": (3, 1, 1), "edge_thresholds": (20, 40)}
