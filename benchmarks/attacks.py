@@ -81,6 +81,11 @@ def trained(device, epochs=3):
     return model.to(memory_format=torch.contiguous_format).eval()
 
 
+def bare(model):
+    """The network without its transform."""
+    return model if model.transform is None else model.undefended()
+
+
 def predictions(model, images):
     """What the model says, in batches."""
     with torch.no_grad():
@@ -271,7 +276,7 @@ def main():
         (trained(options.device), (LINF, L2, SQUARE_LINF, SQUARE_L2))
         if options.model is None
         else (
-            load(options.model).to(options.device),
+            bare(load(options.model)).to(options.device),
             (TRAINED_LINF, TRAINED_L2, TRAINED_LINF, SQUARE_L2),
         )
     )

@@ -63,6 +63,15 @@ def test_a_compiled_copy_keeps_hooks_and_gives_the_same_logits(images):
     assert torch.autograd.grad(quick.with_surrogate("identity")(leaf).sum(), leaf)[0].any()
 
 
+def test_square_searches_in_float32(images):
+    network = linear()
+    labels = network(images).argmax(dim=1)
+    attack, threat = Square(num_queries=30), ThreatModel("linf", 0.03)
+    plain = attack.run(network, images, labels, threat, Dice(torch.arange(40)))
+    quick = attack.run(Quick(network, network, half=True), images, labels, threat, Dice(torch.arange(40)))
+    torch.testing.assert_close(quick.loss_best, plain.loss_best)
+
+
 def test_nothing_quicker_is_the_model_itself(images):
     model = linear()
     assert searcher(model, half=False, compiled=False, probe=images[:4]) is model

@@ -2,6 +2,8 @@
 
 import torch
 
+from linocut.training.world import local_device
+
 from .test_crash import scenario
 from .test_resume import checkpoint, same
 
@@ -34,3 +36,16 @@ def test_a_loss_that_is_no_number_on_one_rank_stops_all_and_keeps_the_last_good(
 def test_a_killed_rank_is_restarted_and_the_run_ends_in_the_same_bits(tmp_path):
     assert scenario("elastic", tmp_path, 0, 1)["finished"]
     assert same(checkpoint(tmp_path / "run-0"), checkpoint(tmp_path / "run-1"))
+
+
+def test_a_gpu_without_a_number_gets_one(monkeypatch):
+    """torch refuses to make a device without an index the current one."""
+    chosen = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    assert local_device("auto") == local_device("cuda") == torch.device("cuda", 0)
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    assert local_device("cuda") == torch.device("cuda", 3)
+    assert [device.index for device in chosen] == [0, 0, 3]

@@ -10,6 +10,7 @@ from linocut.transform.modules import AdaptiveBlur, AdaptiveCodebook, EssentialF
 pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype"),
 ]
 CUDA = torch.device("cuda")
 

@@ -6,6 +6,7 @@ undefended()           the same network without its transform
 transform.explain(x)   one record per image, of which attacks read `.palette`, (K, C) in the unit range
 judge(images)          logits of the true model, where this one is a quicker copy of it: only what the judge calls
                        misclassified counts, and an example leaves no sooner
+finest()               a copy that tells small differences apart, for attacks that live on them
 """
 
 from collections.abc import Callable
@@ -33,6 +34,12 @@ def hook(model: Model, name: str) -> Callable[..., Any]:
 def judge_of(model: Model) -> Model | None:
     """The true model behind a quicker copy; None where the model speaks for itself."""
     return getattr(model, "judge", None)
+
+
+def finest_of(model: Model) -> Model:
+    """The model, or the finest copy of it that a quick one offers."""
+    finest = getattr(model, "finest", None)
+    return model if finest is None else finest()
 
 
 def own_palettes(model: Model, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -9,7 +9,7 @@ from linocut.attacks import losses, square_windows
 from linocut.attacks.attack import Result
 from linocut.attacks.dice import Dice
 from linocut.attacks.gradients import look
-from linocut.attacks.hooks import Model, judge_of
+from linocut.attacks.hooks import Model, finest_of, judge_of
 from linocut.attacks.pursuit import judged
 from linocut.attacks.threat import ThreatModel
 from linocut.errors import InputError
@@ -58,6 +58,7 @@ class Square:
         starts: torch.Tensor | None = None,
     ) -> Result:
         """The point of highest margin of each example."""
+        model = finest_of(model)  # a window's gain is smaller than the grain of bfloat16
         state = self.begin(model, images, labels, threat, dice, starts)
         state = self.advance(state, model, images, labels, threat, dice, self.num_queries)
         return Result(

@@ -15,7 +15,7 @@ from linocut.evaluation.case import Model, at_rest
 from linocut.evaluation.wrapped import Wrapped
 from linocut.models import Defended
 
-FILL = 32  # batches are filled up to a multiple: odd sizes make slow convolutions
+FILL = 32  # batches are filled up to a multiple: a GPU plans its convolutions anew for every size it meets
 LEAST_COSINE = 0.9
 
 
@@ -24,10 +24,18 @@ class Quick(Wrapped):
 
     def __init__(self, model: Model, judge: Model, *, half: bool):
         super().__init__(model)
-        self.judge, self.half = judge, half
+        self._judge, self.half = judge, half
 
     def around(self, model: Model) -> "Quick":
-        return Quick(model, self.judge, half=self.half)
+        return Quick(model, self._judge, half=self.half)
+
+    def finest(self) -> "Quick":
+        """The same copy in float32."""
+        return Quick(self.model, self._judge, half=False)
+
+    def judge(self, images: torch.Tensor) -> torch.Tensor:
+        """The true model's logits."""
+        return filled(self._judge, images)
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
         with torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=self.half):
@@ -39,19 +47,28 @@ class Compiled(nn.Module):
 
     def __init__(self, network: nn.Module):
         super().__init__()
-        self.network: Any = torch.compile(network)
+        # Padding matrix products would compile the network anew for small and for large batches.
+        self.network: Any = torch.compile(network, options={"shape_padding": False})
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        count, missing = len(images), -len(images) % FILL
-        if missing:
-            images = torch.cat([images, images[-1:].expand(missing, -1, -1, -1)])
+        return filled(self._run, images)
+
+    def _run(self, images: torch.Tensor) -> torch.Tensor:
         if images.is_cuda:
             images = images.contiguous(memory_format=torch.channels_last)
         torch._dynamo.mark_dynamic(images, 0)
         with warnings.catch_warnings():
             # The compiler looks at .grad of its input, which comes from a transform, and warns about that itself.
             warnings.filterwarnings("ignore", "The .grad attribute of a Tensor that is not a leaf")
-            return self.network(images)[:count]
+            return self.network(images)
+
+
+def filled(model: Model, images: torch.Tensor) -> torch.Tensor:
+    """The model's logits, computed in a batch filled up to a multiple of FILL."""
+    count, missing = len(images), -len(images) % FILL
+    if missing:
+        images = torch.cat([images, images[-1:].expand(missing, -1, -1, -1)])
+    return model(images)[:count]
 
 
 def searcher(model: Model, *, half: bool, compiled: bool, probe: torch.Tensor) -> Model:

@@ -87,8 +87,8 @@ def local_device(name: str) -> torch.device:
         raise InputError(f"no device is called {name!r}: use cpu, cuda or auto") from error
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError("cuda was asked for, but torch sees no GPU: use --device cpu")
-    if device.type == "cuda" and device.index is None and "LOCAL_RANK" in os.environ:
-        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    if device.type == "cuda" and device.index is None:
+        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", torch.cuda.current_device())))
     if device.type == "cuda":
         torch.cuda.set_device(device)
     return device
