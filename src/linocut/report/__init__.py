@@ -1,0 +1,1 @@
+"""From ledgers to pages and tables; no model runs here."""
