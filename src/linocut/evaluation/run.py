@@ -33,7 +33,8 @@ def evaluate(
     """The record of the plan over the sample, written in the folder; what is there already is not done again.
 
     `radii` is the judged radius of each norm; `settings` is whatever else a resumed run must repeat (model and
-    data hashes, names); `card` is the model's, as its file holds it, where it has one. Several workers give the same rows as one, in the same order, milliseconds aside.
+    data hashes, names); `card` is the model's, as its file holds it, where it has one. Several workers give the
+    same rows as one, in the same order, milliseconds aside.
     """
     values = case.images.pixels[0].numel()
     settings = settings | {
