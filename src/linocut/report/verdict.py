@@ -1,0 +1,137 @@
+"""What a ledger comes down to, in plain sentences; every number in them is the record's."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from linocut.evaluation.findings import FAIL
+from linocut.evaluation.record import Share
+from linocut.report.accuracy import Line, headline
+from linocut.report.sources import NORMS, Subject
+
+LITTLE = 2.0  # points; below that the published attack counts as as strong as all others together
+COARSE = 5.0  # points to either side; an interval wider than that is mentioned
+
+
+def of_one(subject: Subject) -> list[str]:
+    """The verdict on one ledger: a sentence a norm, then what limits it."""
+    record = subject.record
+    if not record.clean.n:
+        return ["This run has judged no example yet."]
+    sentences = [_of_norm(subject, norm) for norm in record.norms]
+    if subject.unfinished:
+        done, asked = record.clean.n, record.settings.get("n")
+        return [
+            f"Unfinished: {done} of {asked} examples have been looked at, and not every attack has run on them.",
+            *sentences,
+            "What stands here can only fall: run the same command again to go on.",
+        ]
+    return [*sentences, *_limits(subject)]
+
+
+def of_many(subjects: Sequence[Subject]) -> list[str]:
+    """The verdict on several ledgers: defended against undefended where both are there, then the best worst cases."""
+    sentences = [_of_pair(defended, twin) for defended, twin in pairs(subjects)]
+    finished = [subject for subject in subjects if not subject.unfinished]
+    if len({subject.sample for subject in finished}) > 1:
+        sentences.append("The ledgers judge different images or radii: compare lines of one data set only.")
+    elif len(finished) > 1 and not sentences:
+        sentences += [_best(finished, norm) for norm in finished[0].record.norms]
+    if not sentences:
+        sentences = [
+            f"{subject.name}: {_of_norm(subject, norm)}" for subject in finished[:1] for norm in subject.record.norms
+        ]
+    waiting = len(subjects) - len(finished)
+    if waiting:
+        sentences.append(f"{waiting} of {len(subjects)} runs {'is' if waiting == 1 else 'are'} unfinished.")
+    return sentences
+
+
+def pairs(subjects: Sequence[Subject]) -> list[tuple[Subject, Subject]]:
+    """Each model behind a transform with its undefended twin: trained the same way, judged on the same images."""
+    plain = {}
+    for subject in subjects:
+        if subject.identity.transform == "none" and not subject.unfinished:
+            plain.setdefault((subject.sample, subject.identity.training), subject)
+    return [
+        (subject, plain[key])
+        for subject in subjects
+        if subject.identity.transform not in (None, "none")
+        and not subject.unfinished
+        and (key := (subject.sample, subject.identity.training)) in plain
+    ]
+
+
+def _of_norm(subject: Subject, norm: str) -> str:
+    published, same, worst = headline(subject, norm)
+    name = NORMS[norm]
+    if worst is None:
+        return f"In {name} nothing has been judged yet."
+    if published is None:
+        return f"The worst case in {name} leaves {_percent(worst)}; no published attack was run."
+    told = f"As published {_percent(published)} hold in {name}; the worst case leaves {_percent(worst)}"
+    if same is not None:
+        told += f" ({_percent(same)} on the same {same.share.n} images)"
+    return f"{told}: {_judgement(published.share, (same or worst).share)}."
+
+
+def _judgement(published: Share, worst: Share) -> str:
+    gap = published.percent - worst.percent
+    if published.count == 0:
+        return "nothing holds, and the published attack already shows it"
+    if worst.count == 0:
+        return "nothing holds; the published figure is the attack's weakness alone"
+    if gap <= LITTLE:
+        return "the published attack is about as strong as everything else that was tried"
+    if gap > published.percent / 2:
+        return "most of the published figure is the attack's weakness"
+    return "part of the published figure is the attack's weakness"
+
+
+def _limits(subject: Subject) -> list[str]:
+    record, told = subject.record, []
+    failed = sorted({finding.code for finding in subject.findings if finding.status == FAIL})
+    if failed:
+        checks = "1 check fails" if len(failed) == 1 else f"{len(failed)} checks fail"
+        told.append(f"{checks} ({', '.join(failed)}): take the worst case as an upper bound.")
+    margins = [(high - low) / 2 for low, high in (record.worst(norm).interval for norm in record.norms)]
+    if max(margins) > COARSE:
+        told.append(f"With n = {record.clean.n} a figure is known to about ±{max(margins):.0f} points.")
+    if record.settings["suite"] == "fast":
+        told.append("The suite `fast` is a quick look: `strong` usually finds more.")
+    return told
+
+
+def _of_pair(defended: Subject, twin: Subject) -> str:
+    """By how much the defended model is better or worse than its twin, as published and in the worst case."""
+    parts = []
+    for norm in defended.record.norms:
+        (published, _, worst), (plain, _, floor) = headline(defended, norm), headline(twin, norm)
+        as_published = _difference(published, plain)
+        in_worst = _difference(worst, floor)
+        if as_published and in_worst:
+            parts.append(f"in {NORMS[norm]} it {as_published} as published and {in_worst} in the worst case")
+    return f"{defended.name} against {twin.name}: {'; '.join(parts)}." if parts else ""
+
+
+def _difference(mine: Line | None, other: Line | None) -> str:
+    if mine is None or other is None:
+        return ""
+    points = mine.share.percent - other.share.percent
+    (low, high), (floor, ceiling) = mine.share.interval, other.share.interval
+    overlap = low <= ceiling and floor <= high
+    if mine.share.count * other.share.n == other.share.count * mine.share.n:
+        return "neither gains nor loses"
+    told = f"{'gains' if points > 0 else 'loses'} {abs(points):.1f} points"
+    return f"{told} (intervals overlap)" if overlap else told
+
+
+def _best(subjects: Sequence[Subject], norm: str) -> str:
+    ranked = sorted(subjects, key=lambda subject: subject.record.worst(norm).percent, reverse=True)
+    shares = [subject.record.worst(norm) for subject in ranked]
+    tie = any(first.percent == second.percent for first, second in pairwise(shares[:2]))
+    told = f"In {NORMS[norm]} {ranked[0].name} keeps the most in the worst case, {shares[0].percent:.1f} %"
+    return told + (", and is not alone in it." if tie else ".")
+
+
+def _percent(line: Line) -> str:
+    return f"{line.share.percent:.1f} %"
