@@ -48,7 +48,7 @@ def of_many(subjects: Sequence[Subject]) -> list[str]:
 
 def pairs(subjects: Sequence[Subject]) -> list[tuple[Subject, Subject]]:
     """Each model behind a transform with its undefended twin: trained the same way, judged on the same images."""
-    plain = {}
+    plain: dict[tuple[object, str | None], Subject] = {}
     for subject in subjects:
         if subject.identity.transform == "none" and not subject.unfinished:
             plain.setdefault((subject.sample, subject.identity.training), subject)
@@ -68,9 +68,8 @@ def _of_norm(subject: Subject, norm: str) -> str:
         return f"In {name} nothing has been judged yet."
     if published is None:
         return f"The worst case in {name} leaves {_percent(worst)}; no published attack was run."
-    told = f"As published {_percent(published)} hold in {name}; the worst case leaves {_percent(worst)}"
-    if same is not None:
-        told += f" ({_percent(same)} on the same {same.share.n} images)"
+    where = f"on the same {same.share.n} images the worst case" if same else "the worst case"
+    told = f"As published {_percent(published)} hold in {name}; {where} leaves {_percent(same or worst)}"
     return f"{told}: {_judgement(published.share, (same or worst).share)}."
 
 
@@ -79,7 +78,10 @@ def _judgement(published: Share, worst: Share) -> str:
     if published.count == 0:
         return "nothing holds, and the published attack already shows it"
     if worst.count == 0:
-        return "nothing holds; the published figure is the attack's weakness alone"
+        shown = (
+            "the published attack nearly shows it" if gap <= LITTLE else "the published figure is the attack's weakness"
+        )
+        return f"nothing holds, and {shown}"
     if gap <= LITTLE:
         return "the published attack is about as strong as everything else that was tried"
     if gap > published.percent / 2:
@@ -97,7 +99,7 @@ def _limits(subject: Subject) -> list[str]:
     if max(margins) > COARSE:
         told.append(f"With n = {record.clean.n} a figure is known to about ±{max(margins):.0f} points.")
     if record.settings["suite"] == "fast":
-        told.append("The suite `fast` is a quick look: `strong` usually finds more.")
+        told.append("The suite “fast” is a quick look; “strong” tries more.")
     return told
 
 

@@ -20,7 +20,7 @@ def comparison(subjects: Sequence[Subject], found: Sequence[Sequence[Likeness]],
         return None
     same_sample = len({subject.sample for subject, _ in rows}) == 1 and len(rows) > 1
     common = shared([likeness for _, likeness in rows]) if same_sample else set()
-    lines = [
+    lines: list[dict[str, Any]] = [
         {
             "name": subject.name,
             "images": len(likeness.values),
