@@ -46,7 +46,7 @@ def pictured(choice: Choice, subject: Subject) -> dict[str, Any]:
     images = [
         {"caption": "natural", "source": embedded(natural), "alt": f"natural image of class {label}"},
         {
-            "caption": f"perturbation ×{factor}",
+            "caption": f"change ×{factor}",
             "source": embedded(change),
             "alt": f"what the attack added, {factor} times magnified around grey",
         },
@@ -54,7 +54,7 @@ def pictured(choice: Choice, subject: Subject) -> dict[str, Any]:
     ]
     if "transformed" in choice.kept and choice.kept["transformed"].ndim == 3:
         seen = choice.kept["transformed"]
-        images.append({"caption": "what the network saw", "source": embedded(seen), "alt": "the same, transformed"})
+        images.append({"caption": "transformed", "source": embedded(seen), "alt": "what the network saw of it"})
     return {
         "status": choice.status,
         "norm": choice.norm,

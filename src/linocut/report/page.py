@@ -64,7 +64,8 @@ def _values(subjects: Sequence[Subject], title: str | None) -> dict[str, Any]:
 
 
 def _title(subjects: Sequence[Subject]) -> str:
-    data = " and ".join(sorted({subject.identity.dataset for subject in subjects})[:3])
+    *first, last = sorted({subject.identity.dataset for subject in subjects})
+    data = f"{', '.join(first)} and {last}" if first else last
     return f"{subjects[0].name} on {data}" if len(subjects) == 1 else f"{len(subjects)} models on {data}"
 
 

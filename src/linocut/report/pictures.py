@@ -19,10 +19,10 @@ def embedded(image: torch.Tensor) -> str:
 
 
 def magnified(natural: torch.Tensor, attacked: torch.Tensor) -> tuple[torch.Tensor, int]:
-    """The perturbation around mid-grey, and how often it was magnified: as much as fits without clipping."""
+    """The perturbation around mid-grey, and how often it was magnified: as much as fits well within the range."""
     change = attacked.float() - natural.float()
     largest = float(change.abs().max())
-    factor = max((f for f in FACTORS if f * largest <= 0.5), default=1)
+    factor = max((f for f in FACTORS if f * largest <= 0.4), default=1)
     return 0.5 + factor * change, factor
 
 

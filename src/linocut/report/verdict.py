@@ -7,6 +7,7 @@ from linocut.evaluation.findings import FAIL
 from linocut.evaluation.record import Share
 from linocut.report.accuracy import Line, headline
 from linocut.report.sources import NORMS, Subject
+from linocut.report.twins import against_twins, pairs
 
 LITTLE = 2.0  # points; below that the published attack counts as as strong as all others together
 COARSE = 5.0  # points to either side; an interval wider than that is mentioned
@@ -29,36 +30,22 @@ def of_one(subject: Subject) -> list[str]:
 
 
 def of_many(subjects: Sequence[Subject]) -> list[str]:
-    """The verdict on several ledgers: defended against undefended where both are there, then the best worst cases."""
-    sentences = [_of_pair(defended, twin) for defended, twin in pairs(subjects)]
+    """The verdict on several ledgers: defended against undefended where both are there, else the best worst cases."""
     finished = [subject for subject in subjects if not subject.unfinished]
-    if len({subject.sample for subject in finished}) > 1:
+    together = len({subject.sample for subject in finished}) == 1
+    matched = pairs(finished)
+    if matched:
+        sentences = against_twins(matched)
+    elif together and len(finished) > 1:
+        sentences = [_best(finished, norm) for norm in finished[0].record.norms]
+    else:
+        sentences = [f"{len(subjects)} models, of which no two can be compared."]
+    if finished and not together:
         sentences.append("The ledgers judge different images or radii: compare lines of one data set only.")
-    elif len(finished) > 1 and not sentences:
-        sentences += [_best(finished, norm) for norm in finished[0].record.norms]
-    if not sentences:
-        sentences = [
-            f"{subject.name}: {_of_norm(subject, norm)}" for subject in finished[:1] for norm in subject.record.norms
-        ]
     waiting = len(subjects) - len(finished)
     if waiting:
         sentences.append(f"{waiting} of {len(subjects)} runs {'is' if waiting == 1 else 'are'} unfinished.")
     return sentences
-
-
-def pairs(subjects: Sequence[Subject]) -> list[tuple[Subject, Subject]]:
-    """Each model behind a transform with its undefended twin: trained the same way, judged on the same images."""
-    plain: dict[tuple[object, str | None], Subject] = {}
-    for subject in subjects:
-        if subject.identity.transform == "none" and not subject.unfinished:
-            plain.setdefault((subject.sample, subject.identity.training), subject)
-    return [
-        (subject, plain[key])
-        for subject in subjects
-        if subject.identity.transform not in (None, "none")
-        and not subject.unfinished
-        and (key := (subject.sample, subject.identity.training)) in plain
-    ]
 
 
 def _of_norm(subject: Subject, norm: str) -> str:
@@ -101,30 +88,6 @@ def _limits(subject: Subject) -> list[str]:
     if record.settings["suite"] == "fast":
         told.append("The suite “fast” is a quick look; “strong” tries more.")
     return told
-
-
-def _of_pair(defended: Subject, twin: Subject) -> str:
-    """By how much the defended model is better or worse than its twin, as published and in the worst case."""
-    parts = []
-    for norm in defended.record.norms:
-        (published, _, worst), (plain, _, floor) = headline(defended, norm), headline(twin, norm)
-        as_published = _difference(published, plain)
-        in_worst = _difference(worst, floor)
-        if as_published and in_worst:
-            parts.append(f"in {NORMS[norm]} it {as_published} as published and {in_worst} in the worst case")
-    return f"{defended.name} against {twin.name}: {'; '.join(parts)}." if parts else ""
-
-
-def _difference(mine: Line | None, other: Line | None) -> str:
-    if mine is None or other is None:
-        return ""
-    points = mine.share.percent - other.share.percent
-    (low, high), (floor, ceiling) = mine.share.interval, other.share.interval
-    overlap = low <= ceiling and floor <= high
-    if mine.share.count * other.share.n == other.share.count * mine.share.n:
-        return "neither gains nor loses"
-    told = f"{'gains' if points > 0 else 'loses'} {abs(points):.1f} points"
-    return f"{told} (intervals overlap)" if overlap else told
 
 
 def _best(subjects: Sequence[Subject], norm: str) -> str:

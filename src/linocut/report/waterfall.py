@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from linocut.evaluation.record import Record
 
-WRONG = "wrong without an attack"
+WRONG = "wrong at first"
 
 
 @dataclass(frozen=True, kw_only=True)

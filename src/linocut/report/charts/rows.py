@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from linocut.report.charts.canvas import WIDTH, element, framed, line, shortened, text, ticks
 
-NAMES, RIGHT, ROW, TOP, BOTTOM = 150, 40, 26, 8, 30
+NAMES, LONG_NAMES, RIGHT, ROW, TOP, BOTTOM = 150, 210, 40, 26, 8, 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,18 +63,20 @@ def dot_chart(
     """One row a name with its dots over `span`; `joined` draws a line from the first dot to the last."""
     low, high = span
     bottom = TOP + ROW * len(rows)
+    names = min(LONG_NAMES, max(NAMES, 16 + 6.4 * max(len(name) for name, _ in rows)))
+    most = int((names - 12) / 6.4)
 
     def x(value: float) -> float:
-        return NAMES + (WIDTH - NAMES - 18) * (value - low) / ((high - low) or 1)
+        return names + (WIDTH - names - 18) * (value - low) / ((high - low) or 1)
 
     parts = []
     for value in ticks(low, high, 4):
         parts.append(line(x(value), TOP, x(value), bottom, class_="grid"))
         parts.append(text(x(value), bottom + 15, f"{value:g}", text_anchor="middle", class_="tick"))
-    parts.append(text(NAMES - 8, bottom + 15, x_name, text_anchor="end", class_="note"))
+    parts.append(text(names - 22, bottom + 15, x_name, text_anchor="end", class_="note"))
     for number, (name, dots) in enumerate(rows):
         y = TOP + number * ROW + ROW / 2
-        parts.append(text(NAMES - 8, y + 4, shortened(name, 23), text_anchor="end", class_="name"))
+        parts.append(text(names - 8, y + 4, shortened(name, most), text_anchor="end", class_="name"))
         if joined and len(dots) > 1:
             parts.append(line(x(dots[0].at), y, x(dots[-1].at), y, class_="joint"))
         for place, dot in enumerate(dots):

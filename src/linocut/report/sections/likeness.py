@@ -34,7 +34,7 @@ def comparison(subjects: Sequence[Subject], found: Sequence[Sequence[Likeness]],
     ]
     dots = [
         (
-            subject.name,
+            subject.name if len(subjects) > 1 else "published attack",
             [
                 Dot(
                     look="worst",
