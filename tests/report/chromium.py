@@ -12,7 +12,9 @@ from pathlib import Path
 
 PLACES = ("chromium", "chromium-browser", "google-chrome")
 # Chromium reads commands from descriptor 3 and answers on 4; a fresh process puts them there.
-HAND_OVER = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
+HAND_OVER = (
+    "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
+)
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage")
 QUIET = ("--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars")
 
@@ -45,7 +47,9 @@ class Page:
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500)
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
+        )
         theme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[theme])
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
@@ -92,7 +96,9 @@ class Page:
 
     def requests(self) -> list[str]:
         """The addresses that were asked for, those inside the page left out."""
-        asked = [told["params"]["request"]["url"] for told in self.events if told["method"] == "Network.requestWillBeSent"]
+        asked = [
+            told["params"]["request"]["url"] for told in self.events if told["method"] == "Network.requestWillBeSent"
+        ]
         return [address for address in asked if not address.startswith("data:")]
 
     def screenshot(self, path: Path, *, whole: bool = True) -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from linocut.evaluation.record import Share
-from linocut.report.identity import paper_figure
-from linocut.report.sources import NORMS, Subject
+from linocut.evaluation.record import Record, Share
+from linocut.report.identity import Identity, paper_figure
+from linocut.report.words import NORMS
 
 CLEAN, PUBLISHED, SAME, WORST = "clean", "published", "worst, same examples", "worst"
 ATTACKS = {"pgd-published": "PGD", "square-published": "Square", "chen-published": "Chen et al."}
@@ -37,26 +37,12 @@ class Line:
         return "" if self.norm is None else f"{NORMS[self.norm]} {self.eps:.4g}"
 
 
-def lines(subject: Subject) -> list[Line]:
-    """All lines of a subject, none of them without examples."""
-    return [line for line in _lines(subject) if line.share.n]
+def accuracies(record: Record, identity: Identity) -> tuple[Line, ...]:
+    """All lines of a ledger, none of them without examples."""
+    return tuple(line for line in _lines(record, identity) if line.share.n)
 
 
-def headline(subject: Subject, norm: str) -> tuple[Line | None, Line | None, Line | None]:
-    """Of a norm: the published attack, the worst case on the same examples if those are fewer, the worst case."""
-    here = [line for line in lines(subject) if line.norm == norm]
-    published = [line for line in here if line.column == PUBLISHED]
-    wanted = subject.identity.published_attack
-    chosen = next((line for line in published if line.attack == wanted), published[0] if published else None)
-    worst = next((line for line in here if line.column == WORST), None)
-    if chosen is None or worst is None or chosen.share.n >= worst.share.n:
-        return chosen, None, worst
-    same = next((line for line in here if line.column == SAME and line.attack == chosen.attack), None)
-    return chosen, same, worst
-
-
-def _lines(subject: Subject) -> Iterator[Line]:
-    record, identity = subject.record, subject.identity
+def _lines(record: Record, identity: Identity) -> Iterator[Line]:
     yield Line(column=CLEAN, share=record.clean, paper=paper_figure(identity, record, None))
     for norm, eps in record.norms.items():
         for name, share in record.published(norm).items():

@@ -10,8 +10,9 @@ from linocut.evaluation.record import Record
 from linocut.evaluation.rows import Row
 from linocut.report.pictures import embedded, magnified, strip
 from linocut.report.sidecar import Kept, Sidecar
-from linocut.report.sources import NORMS, Subject
+from linocut.report.sources import Subject
 from linocut.report.ssim import ssim
+from linocut.report.words import NORMS
 
 MISSED = "survived the published attack, broke in the worst case"
 BROKEN = "broken as published"

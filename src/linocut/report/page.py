@@ -13,7 +13,7 @@ from linocut.report import theme, verdict, words
 from linocut.report.sections import overview
 from linocut.report.sections.detail import detail
 from linocut.report.sections.likeness import comparison
-from linocut.report.sources import NORMS, Subject
+from linocut.report.sources import Subject
 
 MANY = 24  # ledgers; above, fold-outs have no charts and pictures, so that a browser stays quick
 PICTURES, EACH = 64, 16  # on a page, and at most of one ledger
@@ -28,7 +28,9 @@ def render(subjects: Sequence[Subject], title: str | None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(percent=words.percent, interval=words.interval, marks=words.MARKS, norm_names=NORMS)
+    environment.globals.update(
+        percent=words.percent, interval=words.interval, marks=words.MARKS, norm_names=words.NORMS
+    )
     return environment.get_template("page.html").render(_values(subjects, title))
 
 

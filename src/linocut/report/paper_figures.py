@@ -8,7 +8,8 @@ import torch
 from linocut.report.gallery import STANDS, class_name
 from linocut.report.pictures import embedded, hottest_window
 from linocut.report.sidecar import Sidecar
-from linocut.report.sources import NORMS, Subject
+from linocut.report.sources import Subject
+from linocut.report.words import NORMS
 
 REGIONS, PAIRS = 2, 4  # shown of a ledger
 SHARE = 4  # a region has a quarter of the image's shorter side, and at least 4 pixels

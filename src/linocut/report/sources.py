@@ -12,9 +12,10 @@ from linocut.evaluation import header as headers
 from linocut.evaluation.findings import FAIL, OK, WARN, Finding, find
 from linocut.evaluation.ledger import PARTS, ROWS
 from linocut.evaluation.record import Record
+from linocut.report.accuracy import PUBLISHED, SAME, WORST, Line, accuracies
 from linocut.report.identity import Identity, identify
+from linocut.report.words import NORMS
 
-NORMS = {"linf": "L∞", "l2": "L2"}
 _ENTRY: dict[str, tuple[type, ...]] = {
     "norm": (str, type(None)),
     "eps": (int, float, type(None)),
@@ -33,6 +34,7 @@ class Subject:
     identity: Identity
     record: Record
     findings: tuple[Finding, ...]
+    lines: tuple[Line, ...]
     unfinished: bool
 
     @property
@@ -42,6 +44,17 @@ class Subject:
             return "unfinished"
         statuses = {finding.status for finding in self.findings}
         return next((status for status in (FAIL, WARN) if status in statuses), OK)
+
+    def line(self, column: str, norm: str | None = None, attack: str | None = None) -> Line | None:
+        """The first line of a column, in a norm, of an attack."""
+        here = (line for line in self.lines if (line.column, line.norm) == (column, norm))
+        return next((line for line in here if attack in (None, line.attack)), None)
+
+    def headline(self, norm: str) -> tuple[Line | None, Line | None, Line | None]:
+        """Of a norm: the published attack, the worst case on the same examples if those are fewer, the worst case."""
+        published = self.line(PUBLISHED, norm, self.identity.published_attack) or self.line(PUBLISHED, norm)
+        same = self.line(SAME, norm, published.attack) if published else None
+        return published, same, self.line(WORST, norm)
 
     @property
     def sample(self) -> tuple[Any, ...]:
@@ -83,6 +96,7 @@ def _read(folder: Path) -> Subject:
         identity=identity,
         record=record,
         findings=() if unfinished else tuple(find(record)),
+        lines=accuracies(record, identity),
         unfinished=unfinished,
     )
 

@@ -5,7 +5,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 
-from linocut.report.accuracy import Line, lines
+from linocut.report.accuracy import Line
 from linocut.report.sources import Subject
 from linocut.report.words import percent
 
@@ -67,7 +67,7 @@ def as_latex(subjects: Sequence[Subject]) -> str:
 
 
 def _all(subjects: Sequence[Subject]) -> Iterator[tuple[Subject, Line]]:
-    return ((subject, line) for subject in subjects for line in lines(subject))
+    return ((subject, line) for subject in subjects for line in subject.lines)
 
 
 def _cells(subjects: Sequence[Subject]) -> Iterator[tuple[str, ...]]:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linocut.report.accuracy import Line, headline
-from linocut.report.sources import NORMS, Subject
+from linocut.report.accuracy import Line
+from linocut.report.sources import Subject
+from linocut.report.words import NORMS
 
 MOST = 6  # pairs that get a sentence of their own
 
@@ -52,7 +53,7 @@ def against_twins(matched: Sequence[tuple[Subject, Subject]]) -> list[str]:
 
 def gains(defended: Subject, twin: Subject, norm: str) -> tuple[Gain | None, Gain | None]:
     """As published and in the worst case; None where one of the two ledgers lacks it."""
-    (published, _, worst), (plain, _, floor) = headline(defended, norm), headline(twin, norm)
+    (published, _, worst), (plain, _, floor) = defended.headline(norm), twin.headline(norm)
     return _gain(published, plain), _gain(worst, floor)
 
 

@@ -5,9 +5,10 @@ from itertools import pairwise
 
 from linocut.evaluation.findings import FAIL
 from linocut.evaluation.record import Share
-from linocut.report.accuracy import Line, headline
-from linocut.report.sources import NORMS, Subject
+from linocut.report.accuracy import Line
+from linocut.report.sources import Subject
 from linocut.report.twins import against_twins, pairs
+from linocut.report.words import NORMS
 
 LITTLE = 2.0  # points; below that the published attack counts as as strong as all others together
 COARSE = 5.0  # points to either side; an interval wider than that is mentioned
@@ -49,7 +50,7 @@ def of_many(subjects: Sequence[Subject]) -> list[str]:
 
 
 def _of_norm(subject: Subject, norm: str) -> str:
-    published, same, worst = headline(subject, norm)
+    published, same, worst = subject.headline(norm)
     name = NORMS[norm]
     if worst is None:
         return f"In {name} nothing has been judged yet."

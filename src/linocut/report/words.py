@@ -2,6 +2,7 @@
 
 from linocut.evaluation.record import Share
 
+NORMS = {"linf": "L∞", "l2": "L2"}
 QUESTIONS = {
     "zero-gradient": "Does the gradient see the image?",
     "randomness": "Does the model repeat itself?",

@@ -4,13 +4,12 @@ import shlex
 from typing import Any
 
 from linocut.report import curves, gallery, perceptibility, verdict, waterfall
-from linocut.report.accuracy import lines
 from linocut.report.charts.lines import Series, line_chart
 from linocut.report.charts.rows import Bar, bar_chart
 from linocut.report.paper_figures import ambiguous, regions
 from linocut.report.sidecar import Sidecar
-from linocut.report.sources import NORMS, Subject
-from linocut.report.words import QUESTIONS
+from linocut.report.sources import Subject
+from linocut.report.words import NORMS, QUESTIONS
 
 SETTINGS = ("suite", "n", "size", "split", "seed", "batch_size", "precision", "draws", "preprocess", "twin")
 HASHES = ("model_hash", "data_hash", "twin_hash")
@@ -23,7 +22,7 @@ def detail(subject: Subject, pictures: int, *, charts: bool) -> dict[str, Any]:
     choices = gallery.chosen(subject, sidecar) if pictures else []
     return {
         "verdict": verdict.of_one(subject),
-        "lines": lines(subject),
+        "lines": subject.lines,
         "norms": [_of_norm(subject, norm, sidecar) for norm in subject.record.norms] if charts else [],
         "findings": _findings(subject),
         "gallery": [gallery.pictured(choice, subject) for choice in choices[:pictures]],

@@ -5,7 +5,8 @@ from typing import Any
 
 from linocut.report.charts.rows import Dot, dot_chart
 from linocut.report.perceptibility import Likeness, shared
-from linocut.report.sources import NORMS, Subject
+from linocut.report.sources import Subject
+from linocut.report.words import NORMS
 
 
 def comparison(subjects: Sequence[Subject], found: Sequence[Sequence[Likeness]], norm: str) -> dict[str, Any] | None:

@@ -5,9 +5,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from linocut.report.accuracy import CLEAN, Line, headline, lines
+from linocut.report.accuracy import CLEAN, Line
 from linocut.report.charts.rows import Dot, dot_chart
-from linocut.report.sources import NORMS, Subject
+from linocut.report.sources import Subject
+from linocut.report.words import NORMS
 
 MOST_ROWS = 40  # of the chart; a longer one is no picture any more
 
@@ -18,12 +19,11 @@ def norms_of(subjects: Sequence[Subject]) -> list[str]:
 
 
 def table(subjects: Sequence[Subject]) -> list[dict[str, Any]]:
-    """The rows: clean, and for each norm what headline() gives; None where a ledger has none."""
+    """The rows: clean, and for each norm its headline; None where a ledger has none."""
     rows = []
     for number, subject in enumerate(subjects, 1):
-        clean = next((line for line in lines(subject) if line.column == CLEAN), None)
-        cells = {norm: headline(subject, norm) for norm in subject.record.norms}
-        rows.append({"number": number, "subject": subject, "clean": clean, "cells": cells})
+        cells = {norm: subject.headline(norm) for norm in subject.record.norms}
+        rows.append({"number": number, "subject": subject, "clean": subject.line(CLEAN), "cells": cells})
     return rows
 
 
@@ -39,7 +39,7 @@ def picture(subjects: Sequence[Subject], norm: str) -> Markup | None:
     for subject in subjects[:MOST_ROWS]:
         if norm not in subject.record.norms:
             continue
-        published, same, worst = headline(subject, norm)
+        published, same, worst = subject.headline(norm)
         dots = [_dot(one, look) for one, look in ((published, "published"), (same or worst, "worst")) if one]
         if dots:
             rows.append((subject.name, dots))
