@@ -110,11 +110,11 @@ def made_up(
     the_card: dict | None = None,
     **settings,
 ) -> Path:
-    """A ledger with these counts: examples 0.. are wrong at first, the next broken as published, then in the worst case.
+    """A ledger with these counts: the first examples are wrong at first, the next fall as published, then the rest.
 
     `published` and `worst` say how many stand, by norm.
     """
-    radii = radii or {norm: 0.03 for norm in published}
+    radii = radii or dict.fromkeys(published, 0.03)
     entries = {"clean": _described("clean", None, None)}
     rows = [_row("clean", e, prediction=int(e < wrong)) for e in range(n)]
     for norm, eps in radii.items():

@@ -1,6 +1,7 @@
 """The page can be read by everybody: structure, names, contrast."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from pages import read
@@ -48,7 +49,7 @@ def test_structure(page):
     assert tree.first("title").text
     assert len(list(tree.all("main"))) == len(list(tree.all("h1"))) == 1
     levels = [int(e.name[1]) for e in tree.all() if re.fullmatch(r"h[1-6]", e.name)]
-    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after - before <= 1 for before, after in pairwise(levels))
     ids = [e.attributes["id"] for e in tree.all() if "id" in e.attributes]
     assert len(ids) == len(set(ids))
     for link in tree.all("a"):
