@@ -118,6 +118,18 @@ def test_every_section_is_there(page):
         assert wanted in headings
 
 
+def test_the_large_numbers_of_one_ledger_never_stand_alone(ledgers, tmp_path):
+    record = Record.read(ledgers / "plain")
+    scores = list(read(write([ledgers / "plain"], tmp_path).read_text()).first("dl", class_="scores").all("div"))
+    shares = [record.clean]
+    for norm in RADII:
+        shares += [record.after(f"{norm}/pgd-published"), record.worst(norm)]
+    for score, share in zip(scores, shares, strict=True):
+        number, beside = (part.text for part in score.all("dd"))
+        assert number == f"{share.percent:.1f} %"
+        assert beside == f"{written(share)[1]}, n = {share.n}"
+
+
 def test_a_ledger_of_one_norm(tmp_path):
     ledger = run_ledger(tmp_path / "one", defended=False, norms=("linf",), name="test/one")
     tree = read(write([ledger], tmp_path / "out").read_text())
@@ -135,6 +147,7 @@ def test_an_unfinished_ledger_says_so(copied, tmp_path):
     text = read(page.read_text()).text
     assert "This run is unfinished" in text
     assert "Unfinished: 24 of 24 examples" in text
+    assert f"at most {Record.read(ledger).worst('linf').percent:.1f} % hold in the worst case" in text
     assert "What to make of it" not in text
     assert "unfinished" in page.with_name("tables.csv").read_text()
     (ledger / "parts" / "rank-0.jsonl").unlink()

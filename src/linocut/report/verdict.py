@@ -19,15 +19,9 @@ def of_one(subject: Subject) -> list[str]:
     record = subject.record
     if not record.clean.n:
         return ["This run has judged no example yet."]
-    sentences = [_of_norm(subject, norm) for norm in record.norms]
     if subject.unfinished:
-        done, asked = record.clean.n, record.settings.get("n")
-        return [
-            f"Unfinished: {done} of {asked} examples have been looked at, and not every attack has run on them.",
-            *sentences,
-            "What stands here can only fall: run the same command again to go on.",
-        ]
-    return [*sentences, *_limits(subject)]
+        return _so_far(subject)
+    return [*(_of_norm(subject, norm) for norm in record.norms), *_limits(subject)]
 
 
 def of_many(subjects: Sequence[Subject]) -> list[str]:
@@ -59,6 +53,20 @@ def _of_norm(subject: Subject, norm: str) -> str:
     where = f"on the same {same.share.n} images the worst case" if same else "the worst case"
     told = f"As published {_percent(published)} hold in {name}; {where} leaves {_percent(same or worst)}"
     return f"{told}: {_judgement(published.share, (same or worst).share)}."
+
+
+def _so_far(subject: Subject) -> list[str]:
+    """What an unfinished run has: figures without a judgement, since what has not run may change it."""
+    record = subject.record
+    told = [
+        f"In {NORMS[norm]} at most {record.worst(norm).percent:.1f} % hold in the worst case." for norm in record.norms
+    ]
+    return [
+        f"Unfinished: {record.clean.n} of {record.settings.get('n')} examples have been looked at, "
+        "and not every attack has run on them.",
+        *told,
+        "What stands so far can only fall: run the same command again to go on.",
+    ]
 
 
 def _judgement(published: Share, worst: Share) -> str:
