@@ -1,6 +1,7 @@
 """What is taken for a ledger, and what is refused."""
 
 import json
+import sys
 
 import pytest
 from report_cases import made_up
@@ -68,3 +69,9 @@ def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="choose another --out"):
         write([ledger], tmp_path / "file")
+
+
+def test_without_jinja_the_user_is_told_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(InputError, match=r"linocut\[report\]"):
+        write([made_up(tmp_path / "x", **COUNTS)], tmp_path / "out")
