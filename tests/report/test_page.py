@@ -37,7 +37,7 @@ def test_the_table_equals_the_records(page, ledgers):
         assert [float(cell.attributes["data-value"]) for cell in cells] == [share.percent for share in wanted]
         for norm, cell in zip(RADII, cells[1::2], strict=True):
             same = record.worst(norm, record.of[f"{norm}/pgd-published"])
-            assert f"{same.percent:.2f} of the same 20" in cell.text
+            assert f"{same.percent:.2f} of these 20" in cell.text
 
 
 def test_details_equal_the_records(page, ledgers):
