@@ -90,9 +90,8 @@ class Page:
             self._next()
 
     def complaints(self) -> list[str]:
-        """Errors in the console, uncaught exceptions, and anything the page's policy blocked."""
-        wrong = ("Runtime.exceptionThrown", "Log.entryAdded")
-        return [json.dumps(told["params"]) for told in self.events if told["method"] in wrong]
+        """Errors and warnings in the console, uncaught exceptions, and anything the page's policy blocked."""
+        return [json.dumps(told["params"]) for told in self.events if _complains(told["method"], told["params"])]
 
     def requests(self) -> list[str]:
         """The addresses that were asked for, those inside the page left out."""
@@ -125,3 +124,11 @@ class Page:
         if "method" in told:
             self.events.append(told)
         return told
+
+
+def _complains(method: str, told: dict) -> bool:
+    if method == "Log.entryAdded":
+        return told["entry"]["level"] in ("error", "warning")
+    return method == "Runtime.exceptionThrown" or (
+        method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert")
+    )

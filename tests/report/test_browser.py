@@ -12,7 +12,7 @@ NAMES = "[...document.querySelectorAll('#overview tbody tr')].filter(r => !r.hid
 LEDGERS = "[...document.querySelectorAll('details.ledger')].filter(d => !d.hidden).length"
 
 
-def choose(control, value, event="input"):
+def choose(control, value):
     return (
         f"(c => {{ c.value = {value!r}; c.dispatchEvent(new Event('input')); c.dispatchEvent(new Event('change')); }})"
         f"(document.getElementById({control!r}))"
@@ -99,3 +99,10 @@ def test_is_complete_without_scripts(address):
         assert len(page.value(NAMES)) == 5
         page.value("document.querySelectorAll('details')[0].open = true")
         assert "What to make of it" in page.value("document.body.innerText")
+
+
+def test_a_page_that_misbehaves_would_be_noticed(tmp_path):
+    (tmp_path / "bad.html").write_text("<script>console.error(1); fetch('file:///nowhere')</script><img src='x.png'>")
+    with chromium.Page((tmp_path / "bad.html").as_uri()) as page:
+        assert page.complaints()
+        assert len(page.requests()) > 1

@@ -1,11 +1,13 @@
 """The paper's figures, from the user's own ledgers: a region before and after the transform, ambiguous attacks."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from linocut.report.gallery import STANDS, class_name
+from linocut.evaluation.rows import Row
+from linocut.report.gallery import SMALL, STANDS, Choice, class_name
 from linocut.report.pictures import embedded, hottest_window
 from linocut.report.sidecar import Sidecar
 from linocut.report.sources import Subject
@@ -15,7 +17,7 @@ REGIONS, PAIRS = 2, 4  # shown of a ledger
 SHARE = 4  # a region has a quarter of the image's shorter side, and at least 4 pixels
 
 
-def regions(subject: Subject, choices: list[Any]) -> list[dict[str, Any]]:
+def regions(subject: Subject, choices: Sequence[Choice]) -> list[dict[str, Any]]:
     """Where an L2 attack put most of its change: the image, and the region natural, attacked and transformed.
 
     The most concentrated attacks come first. Paper: the figure of isolated pixels in its section on limitations.
@@ -72,7 +74,7 @@ def ambiguous(subject: Subject, sidecar: Sidecar) -> list[dict[str, Any]]:
 
 
 def _pair(
-    subject: Subject, left: float, norm: str, row: Any, natural: torch.Tensor, attacked: torch.Tensor
+    subject: Subject, left: float, norm: str, row: Row, natural: torch.Tensor, attacked: torch.Tensor
 ) -> dict[str, Any]:
     return {
         "left": left,
@@ -83,5 +85,5 @@ def _pair(
         "taken": class_name(subject.record, row.prediction),
         "natural": embedded(natural),
         "attacked": embedded(attacked),
-        "sharp": natural.shape[-1] < 64,
+        "sharp": natural.shape[-1] < SMALL,
     }

@@ -38,16 +38,7 @@ def pairs(subjects: Sequence[Subject]) -> list[tuple[Subject, Subject]]:
 
 def against_twins(matched: Sequence[tuple[Subject, Subject]]) -> list[str]:
     """What the worst case says of all pairs in one sentence, then the numbers of each."""
-    worst = [(pair, norm, gains(*pair, norm)[1]) for pair in matched for norm in pair[0].record.norms]
-    better = [(pair, norm, gain) for pair, norm, gain in worst if gain and gain.clear and gain.points > 0]
-    if better:
-        told = [f"{pair[0].name} keeps {gain.points:.1f} points more in {NORMS[norm]}" for pair, norm, gain in better]
-        first = f"In the worst case {'; '.join(told[:3])} than {'its' if len(better) == 1 else 'their'} undefended twin"
-        first += f", and {len(told) - 3} more do." if len(told) > 3 else "."
-    elif len(matched) == 1:
-        first = f"In the worst case {matched[0][0].name} is not clearly better than {matched[0][1].name}."
-    else:
-        first = f"In the worst case none of {len(matched)} transforms is clearly better than its undefended twin."
+    first = _of_pair(*matched[0]) if len(matched) == 1 else _of_all(matched)
     return [first, *(_numbers(*pair) for pair in matched[:MOST])]
 
 
@@ -62,6 +53,31 @@ def _gain(mine: Line | None, other: Line | None) -> Gain | None:
         return None
     (low, high), (floor, ceiling) = mine.share.interval, other.share.interval
     return Gain(points=mine.share.percent - other.share.percent, clear=low > ceiling or high < floor)
+
+
+def _of_pair(defended: Subject, twin: Subject) -> str:
+    parts = [
+        f"{abs(gain.points):.1f} points {'more' if gain.points > 0 else 'less'} in {NORMS[norm]}"
+        for norm, gain in _clear(defended, twin).items()
+    ]
+    if parts:
+        return f"In the worst case {defended.name} keeps {' and '.join(parts)} than {twin.name}."
+    return f"In the worst case {defended.name} is not clearly better than {twin.name}."
+
+
+def _of_all(matched: Sequence[tuple[Subject, Subject]]) -> str:
+    found = [_clear(*pair).values() for pair in matched]
+    better = sum(any(gain.points > 0 for gain in gains) for gains in found)
+    worse = sum(any(gain.points < 0 for gain in gains) for gains in found)
+    told = f"In the worst case {better or 'none'} of {len(matched)} transforms {'are' if better > 1 else 'is'} clearly "
+    told += f"better than {'their' if better > 1 else 'its'} undefended twin{'s' if better > 1 else ''} in some norm"
+    return told + (f", and {worse} {'are' if worse > 1 else 'is'} clearly worse." if worse else ".")
+
+
+def _clear(defended: Subject, twin: Subject) -> dict[str, Gain]:
+    """The differences of the worst case that are beyond doubt, by norm."""
+    found = {norm: gains(defended, twin, norm)[1] for norm in defended.record.norms}
+    return {norm: gain for norm, gain in found.items() if gain is not None and gain.clear}
 
 
 def _numbers(defended: Subject, twin: Subject) -> str:
