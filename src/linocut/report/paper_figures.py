@@ -22,7 +22,7 @@ def regions(subject: Subject, choices: Sequence[Choice]) -> list[dict[str, Any]]
 
     The most concentrated attacks come first. Paper: the figure of isolated pixels in its section on limitations.
     """
-    found = []
+    found: list[dict[str, Any]] = []
     for choice in choices:
         seen = choice.kept.get("transformed")
         if choice.norm != "l2" or choice.status == STANDS or seen is None or seen.shape != choice.natural.shape:
