@@ -87,6 +87,7 @@ def test_evaluate_prints_the_table_and_verify_confirms_it(linocut, tmp_path):
     assert done.exit_code == 0
     for word in ("clean", "as published", "worst case", "95 %", "zero-gradient", "not applicable"):
         assert word in done.output
+    assert Record.read(tmp_path / "ledger").made_with["card"] is None, "a function's model has no card"
     checked = linocut("verify", "ledger", "--json")
     assert checked.exit_code == 0
     outcome = json.loads(checked.output)

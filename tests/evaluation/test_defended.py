@@ -41,6 +41,8 @@ def test_every_hook_is_used_and_the_figures_have_palettes(saved):
     assert told["norms"]["linf"]["not_applicable"] == []
     header = json.loads((out / "header.json").read_text())
     assert header["settings"]["twin_hash"] != header["settings"]["model_hash"]
+    card = header["made_with"]["card"]
+    assert (card["data_set"], card["transform"]["class"]) == ("digits", "EssentialFeatures")
     drawn = shards.read(out / "figures" / "clean" / "00000.safetensors")
     assert drawn["transformed"].shape == drawn["image"].shape == (2, 1, 28, 28)
     for image, palette, number in zip(drawn["transformed"], drawn["palette"], drawn["num_colors"], strict=True):

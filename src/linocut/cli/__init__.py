@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from linocut import __version__
-from linocut.cli import codebook, data, demo, doctor, evaluate, export, models, theory, train, transform, verify
+from linocut.cli import codebook, data, demo, doctor, evaluate, export, models, report, theory, train, transform, verify
 from linocut.errors import InputError
 
 
@@ -33,6 +33,7 @@ app.add_typer(models.app, name="models")
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("verify")(verify.verify)
+app.command("report")(report.report)
 
 
 def _print_version(wanted: bool) -> None:

@@ -15,14 +15,17 @@ from linocut.models.files import write_whole
 NAME = "header.json"
 
 
-def make(settings: dict[str, Any], entries: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The header: `settings` and `entries` bind the rows, `made_with` informs."""
+def make(
+    settings: dict[str, Any], entries: dict[str, dict[str, Any]], card: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The header: `settings` and `entries` bind the rows, `made_with` (the model's card among it) informs."""
     made_with = {
         "linocut": linocut.__version__,
         "torch": torch.__version__,
         "python": platform.python_version(),
         "machine": _machine(),
         "command": sys.argv,
+        "card": card,
     }
     # Through JSON and back, so that what is compared is what a file can hold (a tuple is a list there).
     return json.loads(json.dumps({"settings": settings, "entries": entries, "made_with": made_with}))

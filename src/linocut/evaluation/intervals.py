@@ -1,10 +1,12 @@
 """Exact binomial intervals, without SciPy."""
 
 import math
+from functools import lru_cache
 
 from linocut.errors import InputError
 
 
+@lru_cache(maxsize=4096)  # a report asks for the same few counts again and again
 def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
     """The exact interval (low, high) of a probability after `successes` in `trials`; (0, 1) when trials is 0.
 

@@ -1,5 +1,6 @@
 """What a user asks for, turned into a case, a plan and a sample."""
 
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from linocut.evaluation.suites import plan
 from linocut.evaluation.workers import Workers
 from linocut.evaluation.wrapped import DRAWS, Expectation
 from linocut.models import load as load_model
+from linocut.models import read_card
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +120,22 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
         also=request.attack,
     )
     eps = {norm: ball.threat.eps for norm, ball in radii.items()}
-    return evaluate(case, entries, sample, request.out, radii=eps, settings=settings, watch=watch, workers=workers)
+    return evaluate(
+        case,
+        entries,
+        sample,
+        request.out,
+        radii=eps,
+        settings=settings,
+        card=card_of(request.model),
+        watch=watch,
+        workers=workers,
+    )
+
+
+def card_of(place: str) -> dict[str, Any] | None:
+    """What the card of a saved model says; None for a model that a function returned."""
+    return None if _is_function(place) else json.loads(read_card(place).to_json())
 
 
 def fixed_codebook(model: Model) -> dict[str, Any] | None:
@@ -141,7 +158,7 @@ def open_model(
 
     `probe` is a few uint8 images, at which the preprocessing is asked whether it has a gradient.
     """
-    made = imported(place)() if ":" in place and not Path(place).exists() else load_model(place)
+    made = imported(place)() if _is_function(place) else load_model(place)
     if not callable(made):
         raise InputError(f"{place} returned {type(made).__name__}: wanted something that maps images to logits")
     if isinstance(made, nn.Module):
@@ -152,6 +169,10 @@ def open_model(
         return made
     assert probe is not None
     return Preprocessed(imported(preprocess), made, probe=unit(probe.to(device))).eval()
+
+
+def _is_function(place: str) -> bool:
+    return ":" in place and not Path(place).exists()
 
 
 def _settled(model: Model, images: Images, sample: Sample, device: torch.device) -> tuple[Model, int]:

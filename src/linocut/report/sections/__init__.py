@@ -1,0 +1,1 @@
+"""The sections of the page, each as the values its template shows."""

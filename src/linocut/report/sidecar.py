@@ -1,0 +1,70 @@
+"""What a ledger keeps for figures, by entry and example; images of the broken rows and the natural ones."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+import torch
+
+from linocut.errors import InputError
+from linocut.evaluation import shards
+
+Kept = dict[str, torch.Tensor]
+
+
+class Sidecar:
+    """The folders figures/ and images/ of one ledger, read when asked; empty where a ledger has none."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._read: dict[str, dict[int, Kept]] = {}
+
+    @property
+    def exists(self) -> bool:
+        return (self.folder / "figures").is_dir()
+
+    def of(self, entry: str) -> dict[int, Kept]:
+        """The tensors of an entry's figures, by example: image, and trace, transformed, palette where there are."""
+        if entry not in self._read:
+            found: dict[int, Kept] = {}
+            for path in sorted(shards.path_of(self.folder, "figures", entry, 0).parent.glob("*.safetensors")):
+                shard = shards.read(path)
+                _check(shard, path)
+                for place, example in enumerate(shard.pop("example").tolist()):
+                    found[example] = {name: tensor[place] for name, tensor in shard.items()}
+            self._read[entry] = found
+        return self._read[entry]
+
+    @cached_property
+    def natural(self) -> dict[int, torch.Tensor]:
+        """The natural images of the sample that figures show, float (C,H,W)."""
+        return {example: kept["image"] for example, kept in self.of("clean").items()}
+
+    def attacked(self, entry: str) -> Iterator[tuple[list[int], torch.Tensor, torch.Tensor]]:
+        """Examples, their natural images and those the entry made of them, both float (B,C,H,W), a batch at a time."""
+        for path in sorted(shards.path_of(self.folder, "images", entry, 0).parent.glob("*.safetensors")):
+            beside = self.folder / "images" / "natural" / path.name
+            if not beside.exists():
+                continue
+            natural, kept = shards.read(beside), shards.read(path)
+            _check(kept, path)
+            place = {example: i for i, example in enumerate(natural["example"].tolist())}
+            examples = kept["example"].tolist()
+            if not place.keys() >= set(examples):
+                raise InputError(f"{path} holds examples that {beside} does not: one of them is damaged")
+            yield examples, natural["pixels"][[place[e] for e in examples]].float() / 255, kept["image"].float()
+
+
+def _check(shard: Kept, path: Path) -> None:
+    """InputError unless the shard holds as many images as examples, grey or in colour."""
+    image, example = shard.get("image"), shard.get("example")
+    sound = (
+        image is not None
+        and example is not None
+        and image.ndim == 4
+        and image.shape[1] in (1, 3)
+        and image.is_floating_point()
+        and all(len(tensor) == len(example) for tensor in shard.values())
+    )
+    if not sound:
+        raise InputError(f"{path} is no shard of figures or images that this version reads: it is damaged")

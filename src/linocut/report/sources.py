@@ -1,0 +1,146 @@
+"""Ledgers found in folders and read into subjects: what the page speaks about, checked before it is believed."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from linocut.errors import InputError
+from linocut.evaluation import header as headers
+from linocut.evaluation.findings import FAIL, OK, WARN, Finding, find
+from linocut.evaluation.ledger import PARTS, ROWS
+from linocut.evaluation.record import Record
+from linocut.report.accuracy import PUBLISHED, SAME, WORST, Line, accuracies
+from linocut.report.identity import Identity, identify
+from linocut.report.words import NORMS
+
+_ENTRY: dict[str, tuple[type, ...]] = {
+    "norm": (str, type(None)),
+    "eps": (int, float, type(None)),
+    "column": (str,),
+    "kind": (str,),
+    "limit": (int, type(None)),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """One ledger: its record, what it says of the model, and its findings (none while the run is unfinished)."""
+
+    folder: Path
+    name: str
+    identity: Identity
+    record: Record
+    findings: tuple[Finding, ...]
+    lines: tuple[Line, ...]
+    unfinished: bool
+
+    @property
+    def worst_status(self) -> str:
+        """fail, warn or ok, whichever is the worst among the findings; unfinished before there are any."""
+        if self.unfinished:
+            return "unfinished"
+        statuses = {finding.status for finding in self.findings}
+        return next((status for status in (FAIL, WARN) if status in statuses), OK)
+
+    def line(self, column: str, norm: str | None = None, attack: str | None = None) -> Line | None:
+        """The first line of a column, in a norm, of an attack."""
+        here = (line for line in self.lines if (line.column, line.norm) == (column, norm))
+        return next((line for line in here if attack in (None, line.attack)), None)
+
+    def headline(self, norm: str) -> tuple[Line | None, Line | None, Line | None]:
+        """Of a norm: the published attack, the worst case on the same examples if those are fewer, the worst case."""
+        published = self.line(PUBLISHED, norm, self.identity.published_attack) or self.line(PUBLISHED, norm)
+        same = self.line(SAME, norm, published.attack) if published else None
+        return published, same, self.line(WORST, norm)
+
+    @property
+    def sample(self) -> tuple[Any, ...]:
+        """What two ledgers must share before their lines can be compared: images, which of them, and radii."""
+        settings = self.record.settings
+        radii = tuple(sorted(self.record.norms.items()))
+        return (*(settings.get(key) for key in ("data", "data_hash", "split", "n", "seed")), radii)
+
+
+def read_all(folders: Sequence[Path]) -> list[Subject]:
+    """The subjects of these folders, in their order; a folder may hold one ledger or several below it."""
+    found = list(dict.fromkeys(ledger for folder in folders for ledger in _ledgers(folder)))
+    return _told_apart([_read(folder) for folder in found])
+
+
+def _ledgers(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder: wanted one that `linocut evaluate` wrote")
+    if (folder / headers.NAME).exists():
+        return [folder]
+    below = sorted(path.parent for path in folder.rglob(headers.NAME))
+    if not below:
+        raise InputError(f"{folder} holds no ledger ({headers.NAME} is not there): run `linocut evaluate` first")
+    return below
+
+
+def _read(folder: Path) -> Subject:
+    header = headers.read(folder)
+    _check(header, folder)
+    try:
+        record = Record.read(folder)
+    except (KeyError, TypeError) as reason:
+        raise InputError(f"{folder} has rows that its header does not name ({reason}): it is damaged") from None
+    unfinished = not (folder / ROWS).exists() or any((folder / PARTS).glob("*.jsonl")) or not record.of["clean"]
+    identity = identify(record)
+    return Subject(
+        folder=folder,
+        name=identity.name,
+        identity=identity,
+        record=record,
+        findings=() if unfinished else tuple(find(record)),
+        lines=accuracies(record, identity),
+        unfinished=unfinished,
+    )
+
+
+def _check(header: dict[str, Any], folder: Path) -> None:
+    """InputError unless the header has what a page needs, in the kinds it needs."""
+    settings, entries, made_with = (header[part] for part in ("settings", "entries", "made_with"))
+    radii = settings.get("radii") if isinstance(settings, dict) else None
+    sound = (
+        isinstance(made_with, dict)
+        and isinstance(entries, dict)
+        and "clean" in entries
+        and all(isinstance(entry, dict) and _sound_entry(entry) for entry in entries.values())
+        and isinstance(radii, dict)
+        and bool(radii)
+        and set(radii) <= set(NORMS)
+        and all(_is_number(eps) and eps > 0 for eps in radii.values())
+        and isinstance(settings.get("suite"), str)
+        and isinstance(settings.get("dimensions"), int)
+        and isinstance(settings.get("classes"), list)
+    )
+    if not sound:
+        raise InputError(f"{folder / headers.NAME} is no header of a ledger that this version reads: it is damaged")
+
+
+def _sound_entry(entry: dict[str, Any]) -> bool:
+    return all(isinstance(entry.get(field, ...), kinds) for field, kinds in _ENTRY.items())
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _told_apart(subjects: list[Subject]) -> list[Subject]:
+    """The same, under names that differ: with the folder where two agree, and a number where that is not enough."""
+    names = Counter(subject.name for subject in subjects)
+    longer = [
+        replace(subject, name=f"{subject.name} ({subject.folder.name})") if names[subject.name] > 1 else subject
+        for subject in subjects
+    ]
+    again, seen = Counter(subject.name for subject in longer), Counter[str]()
+    told = []
+    for subject in longer:
+        seen[subject.name] += 1
+        number = f" #{seen[subject.name]}" if again[subject.name] > 1 else ""
+        told.append(replace(subject, name=subject.name + number))
+    return told

@@ -1,0 +1,91 @@
+"""A model behind a transform against its undefended twin: what the transform gains, and what of it lasts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linocut.report.accuracy import Line
+from linocut.report.sources import Subject
+from linocut.report.words import NORMS
+
+MOST = 6  # pairs that get a sentence of their own
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gain:
+    """By how many points one accuracy lies above another; clear if their intervals do not touch."""
+
+    points: float
+    clear: bool
+
+    def __str__(self) -> str:
+        sign = "+" if self.points > 0 else "−" if self.points < 0 else "±"
+        return f"{sign}{abs(self.points):.1f}"
+
+
+def pairs(subjects: Sequence[Subject]) -> list[tuple[Subject, Subject]]:
+    """Each model behind a transform with its twin: trained the same way, judged on the same images."""
+    plain: dict[tuple[object, str | None], Subject] = {}
+    for subject in subjects:
+        if subject.identity.transform == "none":
+            plain.setdefault((subject.sample, subject.identity.training), subject)
+    return [
+        (subject, plain[key])
+        for subject in subjects
+        if subject.identity.transform not in (None, "none")
+        and (key := (subject.sample, subject.identity.training)) in plain
+    ]
+
+
+def against_twins(matched: Sequence[tuple[Subject, Subject]]) -> list[str]:
+    """What the worst case says of all pairs in one sentence, then the numbers of each."""
+    first = _of_pair(*matched[0]) if len(matched) == 1 else _of_all(matched)
+    return [first, *(_numbers(*pair) for pair in matched[:MOST])]
+
+
+def gains(defended: Subject, twin: Subject, norm: str) -> tuple[Gain | None, Gain | None]:
+    """As published and in the worst case; None where one of the two ledgers lacks it."""
+    (published, _, worst), (plain, _, floor) = defended.headline(norm), twin.headline(norm)
+    return _gain(published, plain), _gain(worst, floor)
+
+
+def _gain(mine: Line | None, other: Line | None) -> Gain | None:
+    if mine is None or other is None:
+        return None
+    (low, high), (floor, ceiling) = mine.share.interval, other.share.interval
+    return Gain(points=mine.share.percent - other.share.percent, clear=low > ceiling or high < floor)
+
+
+def _of_pair(defended: Subject, twin: Subject) -> str:
+    parts = [
+        f"{abs(gain.points):.1f} points {'more' if gain.points > 0 else 'less'} in {NORMS[norm]}"
+        for norm, gain in _clear(defended, twin).items()
+    ]
+    if parts:
+        return f"In the worst case {defended.name} keeps {' and '.join(parts)} than {twin.name}."
+    return f"In the worst case {defended.name} is not clearly better than {twin.name}."
+
+
+def _of_all(matched: Sequence[tuple[Subject, Subject]]) -> str:
+    found = [_clear(*pair).values() for pair in matched]
+    better = sum(any(gain.points > 0 for gain in gains) for gains in found)
+    worse = sum(any(gain.points < 0 for gain in gains) for gains in found)
+    told = f"In the worst case {better or 'none'} of {len(matched)} transforms {'are' if better > 1 else 'is'} clearly "
+    told += f"better than {'their' if better > 1 else 'its'} undefended twin{'s' if better > 1 else ''} in some norm"
+    return told + (f", and {worse} {'are' if worse > 1 else 'is'} clearly worse." if worse else ".")
+
+
+def _clear(defended: Subject, twin: Subject) -> dict[str, Gain]:
+    """The differences of the worst case that are beyond doubt, by norm."""
+    found = {norm: gains(defended, twin, norm)[1] for norm in defended.record.norms}
+    return {norm: gain for norm, gain in found.items() if gain is not None and gain.clear}
+
+
+def _numbers(defended: Subject, twin: Subject) -> str:
+    parts = []
+    for norm in defended.record.norms:
+        published, worst = gains(defended, twin, norm)
+        if published and worst:
+            told = f"{NORMS[norm]} {published} points as published, {worst} in the worst case"
+            lost = published.clear and published.points > 0 and worst.points < published.points / 2
+            parts.append(told + (" (most of the gain is the attack's weakness)" if lost else ""))
+    return f"{defended.name} against {twin.name}: {'; '.join(parts)}."

@@ -1,0 +1,50 @@
+"""Writes the page and the tables of some ledgers."""
+
+import importlib.util
+import os
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from linocut.errors import InputError
+
+PAGE = "report.html"
+
+
+def write(folders: Sequence[Path], out: Path, *, title: str | None = None) -> Path:
+    """The path of `out/report.html`, one self-contained page; tables.md, tables.tex and tables.csv lie beside it.
+
+    A folder is a ledger as `linocut evaluate` writes it, or holds several; their order is the order of rows.
+    """
+    if not folders:
+        raise InputError("wanted the folder of at least one ledger, got none")
+    if importlib.util.find_spec("jinja2") is None:
+        raise InputError("a page needs Jinja: pip install 'linocut[report]'")
+    from linocut.report import tables  # here, so that the paper's rows can be had without Jinja
+    from linocut.report.page import render
+    from linocut.report.sources import read_all
+
+    subjects = read_all(folders)
+    texts = {
+        PAGE: render(subjects, title),
+        "tables.md": tables.as_markdown(subjects),
+        "tables.tex": tables.as_latex(subjects),
+        "tables.csv": tables.as_csv(subjects),
+    }
+    for name, text in texts.items():
+        _put(out / name, text)
+    return out / PAGE
+
+
+def _put(path: Path, text: str) -> None:
+    """Writes a file so that the old one stays whole until the new one is."""
+    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            part.write_text(text, encoding="utf-8")
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as reason:
+        raise InputError(f"{path} cannot be written ({reason.strerror or reason}): choose another --out") from reason

@@ -1,0 +1,77 @@
+"""What is taken for a ledger, and what is refused."""
+
+import json
+import sys
+
+import pytest
+from report_cases import made_up
+
+from linocut.errors import InputError
+from linocut.report import write
+from linocut.report.sources import read_all
+
+COUNTS = {"published": {"linf": 5}, "worst": {"linf": 5}, "n": 10}
+
+
+def test_no_ledger(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="holds no ledger"):
+        write([tmp_path / "empty"], tmp_path / "out")
+    with pytest.raises(InputError, match="is no folder"):
+        write([tmp_path / "absent"], tmp_path / "out")
+    with pytest.raises(InputError, match="at least one"):
+        write([], tmp_path / "out")
+
+
+def test_ledgers_below_a_folder_and_twice_the_same(tmp_path):
+    made_up(tmp_path / "all" / "b", **COUNTS)
+    made_up(tmp_path / "all" / "deep" / "a", **COUNTS)
+    found = read_all([tmp_path / "all", tmp_path / "all" / "b"])
+    assert [subject.folder.name for subject in found] == ["b", "a"]
+    assert [subject.name for subject in found] == ["m (b)", "m (a)"], "the same model twice, told apart"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header: header["settings"].update(radii={"linf": "0.3"}),
+        lambda header: header["settings"].update(radii={"l3": 0.3}),
+        lambda header: header["settings"].update(radii=[]),
+        lambda header: header["settings"].update(radii={"linf": float("nan")}),
+        lambda header: header["settings"].pop("classes"),
+        lambda header: header["settings"].update(suite=3),
+        lambda header: header.update(settings=[]),
+        lambda header: header.update(entries=[]),
+        lambda header: header["entries"].pop("clean"),
+        lambda header: header["entries"].pop("linf/pgd-margin"),
+        lambda header: header["entries"]["clean"].pop("column"),
+        lambda header: header.update(made_with=None),
+    ],
+)
+def test_a_damaged_header_is_refused(tmp_path, change):
+    ledger = made_up(tmp_path / "x", **COUNTS)
+    header = json.loads((ledger / "header.json").read_text())
+    change(header)
+    (ledger / "header.json").write_text(json.dumps(header))
+    with pytest.raises(InputError, match="damaged"):
+        read_all([ledger])
+
+
+def test_a_damaged_figure_is_refused(copied, tmp_path):
+    ledger = copied("plain")
+    next((ledger / "figures" / "clean").iterdir()).write_bytes(b"nothing")
+    with pytest.raises(InputError, match="damaged"):
+        write([ledger], tmp_path / "out")
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    ledger = made_up(tmp_path / "x", **COUNTS)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="choose another --out"):
+        write([ledger], tmp_path / "file")
+
+
+def test_without_jinja_the_user_is_told_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(InputError, match=r"linocut\[report\]"):
+        write([made_up(tmp_path / "x", **COUNTS)], tmp_path / "out")

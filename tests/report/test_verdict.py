@@ -1,0 +1,116 @@
+"""The sentences, on ledgers whose figures are known."""
+
+import pytest
+from report_cases import card, made_up
+
+from linocut.report import verdict
+from linocut.report.sources import read_all
+from linocut.report.twins import gains, pairs
+
+
+def judged(folder, published, worst, **more):
+    (subject,) = read_all([made_up(folder, published={"linf": published}, worst={"linf": worst}, **more)])
+    return subject
+
+
+@pytest.mark.parametrize(
+    ("published", "worst", "words"),
+    [
+        (50, 50, "about as strong as everything else"),
+        (50, 49, "about as strong as everything else"),
+        (50, 40, "part of the published figure is the attack's weakness"),
+        (52, 12, "most of the published figure is the attack's weakness"),
+        (30, 0, "nothing holds, and the published figure is the attack's weakness"),
+        (1, 0, "nothing holds, and the published attack nearly shows it"),
+        (0, 0, "nothing holds, and the published attack already shows it"),
+    ],
+)
+def test_the_gap_decides_the_words(tmp_path, published, worst, words):
+    first = verdict.of_one(judged(tmp_path / "x", published, worst))[0]
+    assert first.startswith(f"As published {published}.0 % hold in L∞; the worst case leaves {worst}.0 %")
+    assert words in first
+
+
+def test_limits_are_said(tmp_path):
+    told = " ".join(verdict.of_one(judged(tmp_path / "few", 5, 5, n=10)))
+    assert "With n = 10 a figure is known to about ±" in told
+    many = " ".join(verdict.of_one(judged(tmp_path / "many", 500, 500, n=1000)))
+    assert "a figure is known" not in many
+    assert "quick look" in " ".join(verdict.of_one(judged(tmp_path / "fast", 5, 5, suite="fast")))
+
+
+def test_a_failing_check_is_named(tmp_path):
+    import dataclasses
+
+    from linocut.evaluation.findings import Finding
+
+    subject = judged(tmp_path / "x", 50, 50)
+    failing = Finding(code="zero-gradient", status="fail", sentence="")
+    told = verdict.of_one(dataclasses.replace(subject, findings=(failing,)))
+    assert "1 check fails (zero-gradient): take the worst case as an upper bound." in told
+
+
+def twins(tmp_path, published, worst, n=1000):
+    """A defended model with these counts beside an undefended one that keeps 200 and 100."""
+    for name, transform, counts in (("twin", None, (200, 100)), ("mine", "EssentialFeatures", (published, worst))):
+        shares = [{"l2": count} for count in counts]
+        made_up(tmp_path / name, n=n, published=shares[0], worst=shares[1], the_card=card(name, transform))
+    return read_all([tmp_path / "mine", tmp_path / "twin"])
+
+
+@pytest.mark.parametrize(
+    ("worst", "words"),
+    [
+        (100, "In the worst case mine is not clearly better than twin."),
+        (110, "In the worst case mine is not clearly better than twin."),
+        (40, "In the worst case mine keeps 6.0 points less in L2 than twin."),
+        (200, "In the worst case mine keeps 10.0 points more in L2 than twin."),
+    ],
+)
+def test_only_the_worst_case_makes_a_model_better(tmp_path, worst, words):
+    first, numbers, *_ = verdict.of_many(twins(tmp_path, 500, worst))
+    assert first == words
+    assert "L2 +30.0 points as published" in numbers
+    assert ("most of the gain is the attack's weakness" in numbers) == (worst < 250)
+
+
+def test_many_pairs_are_counted(tmp_path):
+    mine, twin = twins(tmp_path, 500, 100)
+    counts = {"better": 300, "worse": 20, "worst": 10}
+    for name, worst in counts.items():
+        both = {"published": {"l2": 400}, "worst": {"l2": worst}}
+        made_up(tmp_path / name, n=1000, **both, the_card=card(name, "AdaptiveBlur"))
+    better, worse, worst = read_all([tmp_path / name for name in counts])
+    told = verdict.of_many([twin, mine, better, worse, worst])[0]
+    assert told.startswith(
+        "In the worst case 1 of 4 transforms is clearly better than its undefended twin in some norm"
+    )
+    assert told.endswith("and 2 are clearly worse.")
+    assert "none of 2 transforms is clearly better" in verdict.of_many([twin, mine, worse])[0]
+
+
+def test_pairs_share_training_and_images(tmp_path):
+    mine, twin = twins(tmp_path, 500, 100)
+    assert [(a.name, b.name) for a, b in pairs([mine, twin])] == [("mine", "twin")]
+    published, worst = gains(mine, twin, "l2")
+    assert (published.points, published.clear, worst.points, worst.clear) == (30.0, True, 0.0, False)
+    made_up(tmp_path / "seed", published={"l2": 1}, worst={"l2": 1}, the_card=card("seed", "AdaptiveBlur"), seed=7)
+    made_up(
+        tmp_path / "nat", n=1000, published={"l2": 1}, worst={"l2": 1}, the_card=card("n", "AdaptiveBlur", "natural")
+    )
+    others = read_all([tmp_path / "seed", tmp_path / "nat"])
+    assert pairs([*others, twin]) == []
+
+
+def test_without_twins_the_best_is_named(tmp_path):
+    for name, worst in (("low", 10), ("high", 30)):
+        made_up(tmp_path / name, published={"linf": 40}, worst={"linf": worst}, the_card=card(name, None))
+    told = verdict.of_many(read_all([tmp_path / "low", tmp_path / "high"]))
+    assert told == ["In L∞ high keeps the most in the worst case, 30.0 %."]
+
+
+def test_different_images_are_not_compared(tmp_path):
+    for name in ("mnist", "cifar-10"):
+        made_up(tmp_path / name, published={"linf": 40}, worst={"linf": 4}, data=name, data_hash=name)
+    told = " ".join(verdict.of_many(read_all([tmp_path])))
+    assert "compare lines of one data set only" in told
