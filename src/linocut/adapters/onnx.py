@@ -14,7 +14,7 @@ from linocut.adapters import onnx_graph as graph
 from linocut.errors import InputError
 from linocut.models import Defended
 from linocut.models.files import whole_file
-from linocut.transform.modules import AdaptiveBlur, AdaptiveCodebook, EssentialFeatures
+from linocut.transform.modules import AdaptiveBlur, AdaptiveCodebook, EssentialFeatures, FixedCodebook
 from linocut.transform.settings import NO_BLUR, BlurRule, PaletteRule
 
 BATCH = 50
@@ -34,28 +34,43 @@ class Agreement:
     """What the comparison of one file with PyTorch said; times are milliseconds an image, network included."""
 
     images: int
+    equal_outputs: tuple[str, ...]
+    """The outputs of the transform: all the same as PyTorch's to the bit."""
     colors: int
+    """The most that an image has; 0 without a palette."""
     largest_logit_difference: float
     onnx_milliseconds: float
     torch_milliseconds: float
 
 
 class ExportedModel(nn.Module):
-    """Logits, and what the transform decided: palette, number of colours and pixel labels, or the blurred image."""
+    """Logits, and what the transform decided: palette, number of colours and pixel labels, or else the painted image.
 
-    def __init__(self, defended: Defended):
+    A codebook of grey levels paints each channel of a colour image by itself: then there is no palette of it.
+    """
+
+    codes: Tensor | None
+
+    def __init__(self, defended: Defended, channels: int):
         super().__init__()
-        self.blur, self.codebook = _rules(defended.transform)
+        fixed = defended.transform if isinstance(defended.transform, FixedCodebook) else None
+        self.blur, self.codebook = (None, None) if fixed is not None else _rules(defended.transform)
+        self.register_buffer("codes", None if fixed is None else fixed.codes.to(torch.float32))
+        self.channel_by_channel = fixed is not None and fixed.codes.shape[1] != channels
         self.rest = Defended(None, defended.model)
         self.rest.mean, self.rest.std = defended.mean, defended.std
 
     @property
     def output_names(self) -> list[str]:
-        if self.codebook is not None:
-            return ["logits", "palette", "num_colors", "pixel_labels"]
-        return ["logits", "blurred"] if self.blur is not None else ["logits"]
+        if self.blur is None and self.codes is None:
+            return ["logits"]
+        if self.channel_by_channel or (self.codes is None and self.codebook is None):
+            return ["logits", "painted"]
+        return ["logits", "palette", "num_colors", "pixel_labels"]
 
     def forward(self, images: Tensor) -> tuple[Tensor, ...]:
+        if self.codes is not None:
+            return self._fixed(graph.enter(images), self.codes)
         if self.blur is None:
             return (self.rest(images),)
         y = graph.blur(graph.enter(images), self.blur)
@@ -65,6 +80,16 @@ class ExportedModel(nn.Module):
         colors, _, num_colors = graph.find_palette(y, self.codebook)
         label = graph.assign(y, colors, num_colors)
         return self.rest(graph.paint(colors, label)), graph.leave(colors), num_colors, label
+
+    def _fixed(self, y: Tensor, codes: Tensor) -> tuple[Tensor, ...]:
+        planes = y.reshape(-1, 1, *y.shape[2:]) if self.channel_by_channel else y
+        label = graph.assign_linf(planes, codes)
+        colors = codes.expand(planes.shape[0], -1, -1)  # len() would fix the batch size
+        painted = graph.paint(colors, label).reshape(y.shape)
+        if self.channel_by_channel:
+            return self.rest(painted), painted
+        num_colors = torch.full_like(label[:, 0, 0], len(codes))
+        return self.rest(painted), graph.leave(colors), num_colors, label
 
 
 def write(
@@ -84,7 +109,7 @@ def write(
     try:
         defended.eval().cpu()
         with whole_file(Path(path)) as unfinished:
-            _export(ExportedModel(defended).eval(), unfinished, image_shape)
+            _export(ExportedModel(defended, image_shape[0]).eval(), unfinished, image_shape)
             return compare(defended, unfinished, sample)
     finally:
         defended.train(training).to(device)
@@ -127,6 +152,7 @@ def compare(defended: Defended, path: Path, images: Tensor) -> Agreement:
         colors = max(colors, _require_same_pixels(defended, batch, answers))
     return Agreement(
         images=len(images),
+        equal_outputs=tuple(output.name for output in session.get_outputs() if output.name != "logits"),
         colors=colors,
         largest_logit_difference=apart,
         onnx_milliseconds=1000 * seconds["onnx"] / len(images),
@@ -141,12 +167,15 @@ def _require_same_pixels(defended: Defended, batch: Tensor, answers: dict[str, n
     most = 0
     for i, own in enumerate(defended.transform.explain(batch)):  # type: ignore[operator]
         if own.palette is None:
-            same = np.array_equal(answers["blurred"][i], own.blurred.numpy())
+            same = np.array_equal(answers["painted"][i], own.output.numpy())
         else:
-            n = most_here = int(answers["num_colors"][i])
-            most = max(most, most_here)
-            same = np.array_equal(answers["palette"][i, :n], own.palette.numpy()) and np.array_equal(
-                answers["pixel_labels"][i], own.labels.numpy()
+            n = int(answers["num_colors"][i])
+            palette, label = answers["palette"][i, :n], answers["pixel_labels"][i]
+            most = max(most, n)
+            same = (
+                np.array_equal(palette, own.palette.numpy())
+                and np.array_equal(label, own.labels.numpy())
+                and np.array_equal(np.moveaxis(palette[label], 2, 0), own.output.numpy())
             )
         if not same:
             raise InputError(f"onnxruntime transforms image {i} of the sample otherwise than PyTorch does")
@@ -169,7 +198,8 @@ def _rules(transform: nn.Module | None) -> tuple[BlurRule | None, PaletteRule | 
         return None, None
     if not isinstance(transform, AdaptiveBlur | AdaptiveCodebook | EssentialFeatures):
         raise InputError(
-            f"a {type(transform).__name__} has no ONNX graph; AdaptiveBlur, AdaptiveCodebook and EssentialFeatures have"
+            f"a {type(transform).__name__} has no ONNX graph; AdaptiveBlur, AdaptiveCodebook, EssentialFeatures and "
+            "FixedCodebook have"
         )
     given = transform.settings()
     blur = NO_BLUR
