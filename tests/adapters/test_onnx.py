@@ -138,6 +138,8 @@ def test_what_has_no_graph_is_refused(exported, tmp_path):
     model, _, _ = exported
     with pytest.raises(InputError, match="no ONNX graph"):
         write(Defended(torch.nn.Identity(), model.model), tmp_path / "m.onnx", (1, 8, 8))
+    with pytest.raises(InputError, match="wanted Defended"):
+        write(torch.nn.Sequential(model.transform, model.model), tmp_path / "m.onnx", (1, 8, 8))
     with pytest.raises(InputError, match="sample"):
         write(model, tmp_path / "m.onnx", (1, 8, 8), sample=torch.rand(2, 1, 9, 9))
 

@@ -1,7 +1,10 @@
 """A defended model as one ONNX file, believed only after onnxruntime has agreed with PyTorch."""
 
+import logging
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,6 +105,8 @@ def write(
     left at `path`.
     """
     _require_packages()
+    if not isinstance(defended, Defended):
+        raise InputError(f"got a {type(defended).__name__}; wanted Defended(transform, network, mean, std)")
     sample = made_up_images(16, image_shape) if sample is None else sample.cpu()
     if tuple(sample.shape[1:]) != tuple(image_shape) or len(sample) == 0:
         raise InputError(f"the sample has shape {tuple(sample.shape)}, wanted (B,{','.join(map(str, image_shape))})")
@@ -116,7 +121,7 @@ def write(
 
 
 def _export(model: ExportedModel, path: Path, image_shape: tuple[int, int, int]) -> None:
-    with warnings.catch_warnings(), torch.no_grad():
+    with warnings.catch_warnings(), _without_remarks(), torch.no_grad():
         warnings.simplefilter("ignore")  # the exporter's own, about its ways
         program = torch.onnx.export(
             model,
@@ -129,6 +134,18 @@ def _export(model: ExportedModel, path: Path, image_shape: tuple[int, int, int])
         )
     assert program is not None
     program.save(str(path), external_data=False)
+
+
+@contextmanager
+def _without_remarks() -> Iterator[None]:
+    """The exporter remarks on every operator of torchvision's that is not installed; nobody asked for them."""
+    log = logging.getLogger("torch.onnx._internal.exporter._registration")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 def compare(defended: Defended, path: Path, images: Tensor) -> Agreement:
@@ -216,7 +233,7 @@ def _require_packages() -> None:
         import onnxruntime  # noqa: F401
         import onnxscript  # noqa: F401
     except ImportError as reason:
-        raise InputError(f"ONNX export needs more packages ({reason}): pip install linocut[onnx]") from None
+        raise InputError(f"ONNX export needs more packages ({reason}): pip install 'linocut[onnx]'") from None
 
 
 def _session(path: Path) -> Any:

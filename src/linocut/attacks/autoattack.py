@@ -120,4 +120,4 @@ def _package() -> Any:
             return importlib.import_module(name)
         except ImportError:
             continue
-    raise InputError("AutoAttack is not installed: pip install linocut[autoattack], or the authors' version from git")
+    raise InputError("AutoAttack is not installed: pip install 'linocut[autoattack]', or the authors' version from git")
