@@ -7,8 +7,8 @@ import torch
 from linocut.adapters import onnx_graph as graph
 from linocut.errors import InputError
 from linocut.models import Architecture, Card, Defended, build, save
-from linocut.transform import reference
-from linocut.transform.modules import AdaptiveBlur, AdaptiveCodebook, EssentialFeatures
+from linocut.transform import fixed, reference
+from linocut.transform.modules import AdaptiveBlur, AdaptiveCodebook, EssentialFeatures, FixedCodebook
 from linocut.transform.settings import BlurRule, PaletteRule
 
 pytest.importorskip("onnxruntime", reason="pip install linocut[onnx]")
@@ -77,6 +77,18 @@ def test_blurs_equal_the_reference(sizes):
         assert np.array_equal(y[i].numpy(), reference.adaptive_blur(reference.enter(image), rule)[0])
 
 
+@pytest.mark.parametrize(("channels", "k"), [(3, 300), (3, 512), (1, 2), (1, 1)])
+def test_fixed_codes_equal_the_reference(plain_loops, channels, k):
+    dice = np.random.default_rng(k)
+    levels = dice.choice(256 if channels == 1 else 4096, (k,), replace=False)[:, None]
+    codes = fixed.in_eighths((levels if channels == 1 else levels // 16 ** np.arange(3) % 16 * 17).astype(np.uint8))
+    y = dice.integers(0, 2041, (2, channels, 16, 16), dtype=np.int32)
+    y[:, :, :, ::2] = 68 * (y[:, :, :, ::2] // 68)  # half-way between codes, where many are equally near
+    label = graph.assign_linf(torch.from_numpy(y), torch.from_numpy(codes).float())
+    for i in range(2):
+        assert np.array_equal(label[i].numpy(), fixed.nearest(y[i].astype(np.int16), codes))
+
+
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
     """A defended network, its file, and what the check said."""
@@ -126,48 +138,108 @@ def test_what_has_no_graph_is_refused(exported, tmp_path):
     model, _, _ = exported
     with pytest.raises(InputError, match="no ONNX graph"):
         write(Defended(torch.nn.Identity(), model.model), tmp_path / "m.onnx", (1, 8, 8))
+    with pytest.raises(InputError, match="wanted Defended"):
+        write(torch.nn.Sequential(model.transform, model.model), tmp_path / "m.onnx", (1, 8, 8))
     with pytest.raises(InputError, match="sample"):
         write(model, tmp_path / "m.onnx", (1, 8, 8), sample=torch.rand(2, 1, 9, 9))
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("transform", [None, AdaptiveBlur(), AdaptiveCodebook()], ids=["none", "blur", "codebook"])
-def test_other_fronts(transform, tmp_path):
-    model = Defended(transform, build("small-net", 10, 3)).eval()
-    assert write(model, tmp_path / "m.onnx", (3, 16, 16)).images == 16
+PALETTE = ("palette", "num_colors", "pixel_labels")
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(
-    ("name", "preset", "shape"), [("cifar-10", "cifar-10", (3, 32, 32)), ("mnist", "mnist", (1, 28, 28))]
+    ("transform", "outputs", "colors"),
+    [
+        (FixedCodebook(colors=[[0, 0, 0], [255, 255, 255], [200, 40, 40]]), PALETTE, 3),
+        (FixedCodebook.depth(4), ("painted",), 0),
+        pytest.param(None, (), 0, marks=pytest.mark.full),
+        pytest.param(AdaptiveBlur(), ("painted",), 0, marks=pytest.mark.full),
+        pytest.param(AdaptiveCodebook(), PALETTE, None, marks=pytest.mark.full),
+    ],
+    ids=["fixed", "depth", "none", "blur", "codebook"],
 )
-def test_a_thousand_real_images(name, preset, shape, data_root, tmp_path):
+def test_other_fronts(transform, outputs, colors, tmp_path):
+    model = Defended(transform, build("small-net", 10, 3)).eval()
+    agreement = write(model, tmp_path / "m.onnx", (3, 16, 16))
+    assert agreement.images == 16
+    assert agreement.equal_outputs == outputs
+    assert colors is None or agreement.colors == colors
+    if isinstance(transform, FixedCodebook):
+        other = Defended(FixedCodebook.depth(7), model.model).eval()
+        with pytest.raises(InputError, match=r"other classes|otherwise"):
+            compare(other, tmp_path / "m.onnx", made_up_images(4, (3, 16, 16)))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("front", ["preset", "blur", "codebook", "fixed"])
+@pytest.mark.parametrize("name", ["cifar-10", "mnist"])
+def test_a_thousand_real_images(front, name, data_root, tmp_path):
     from linocut.data import load
+    from linocut.transform.presets import FIXED
 
-    model = Defended(EssentialFeatures.preset(name), build("small-net", 10, shape[0])).eval()
     sample = load(name, root=data_root, split="test").unit(slice(0, 1000))
-    assert write(model, tmp_path / "m.onnx", shape, sample).images == 1000
+    transform = {
+        "preset": lambda: EssentialFeatures.preset(name),
+        "blur": AdaptiveBlur,
+        "codebook": AdaptiveCodebook,
+        "fixed": lambda: FixedCodebook.fit(load(name, root=data_root, split="train"), **FIXED[name]),
+    }[front]()
+    model = Defended(transform, build("small-net", 10, sample.shape[1])).eval()
+    assert write(model, tmp_path / "m.onnx", tuple(sample.shape[1:]), sample).images == 1000
 
 
-def test_the_verb(tmp_path, monkeypatch):
+@pytest.fixture
+def export(tmp_path, monkeypatch):
+    """A function that saves a model of one data set, runs the verb, and returns what was asked and what was said."""
     from typer.testing import CliRunner
 
     from linocut.adapters import onnx as adapter
     from linocut.cli import app
     from linocut.recipes import export as recipe
 
-    model = Defended(EssentialFeatures.preset("mnist"), build("small-net", 10, 1))
-    save(tmp_path / "model", model, Card(architecture=Architecture(name="small-net", in_channels=1), data_set="mnist"))
+    monkeypatch.delenv("LINOCUT_DATA", raising=False)
     asked = []
 
     def note(defended, path, shape, sample):
-        asked.append((shape, sample))
+        asked.append((shape, None if sample is None else tuple(sample.shape)))
         return adapter.Agreement(
-            images=16, colors=2, largest_logit_difference=1e-6, onnx_milliseconds=2.0, torch_milliseconds=1.0
+            images=16,
+            equal_outputs=PALETTE,
+            colors=2,
+            largest_logit_difference=1e-6,
+            onnx_milliseconds=2.0,
+            torch_milliseconds=1.0,
         )
 
     monkeypatch.setattr(recipe, "write", note)
-    done = CliRunner().invoke(app, ["export", str(tmp_path / "model"), str(tmp_path / "m.onnx")])
+
+    def run(data_set, *options, **origin):
+        model = Defended(EssentialFeatures.preset("mnist"), build("small-net", 10, 1))
+        card = Card(architecture=Architecture(name="small-net", in_channels=1), data_set=data_set, recipe=origin)
+        save(tmp_path / "model", model, card)
+        done = CliRunner().invoke(app, ["export", str(tmp_path / "model"), str(tmp_path / "m.onnx"), *options])
+        return asked, done
+
+    return run
+
+
+def test_the_verb_without_data_says_so(export):
+    asked, done = export("mnist")
     assert done.exit_code == 0, done.output
+    assert "16 made-up images" in done.output
     assert "bit for bit" in done.output
     assert asked == [((1, 28, 28), None)]
+
+
+def test_the_verb_checks_on_the_models_own_data_at_its_own_size(export):
+    pytest.importorskip("sklearn", reason="digits")
+    asked, done = export("digits", "-n", "5", image_size=8)
+    assert done.exit_code == 0, done.output
+    assert "test images of digits" in done.output
+    assert asked == [((1, 8, 8), (5, 1, 8, 8))]
+
+
+def test_data_that_was_asked_for_must_be_there(export, tmp_path):
+    asked, done = export("mnist", "--data", "mnist", "--root", str(tmp_path))
+    assert done.exit_code != 0
+    assert asked == []

@@ -11,6 +11,7 @@ NEEDS = {
     "Foolbox": "foolbox",
     "ART": "art",
     "AutoAttack": "pyautoattack",
+    "AutoAttack from its authors": "autoattack",
     "torchattacks": "torchattacks",
     "torchvision": "torchvision",
     "ONNX": "onnxruntime",

@@ -1,6 +1,7 @@
 """The product's own defence through the whole way: saved, judged with every hook, drawn, verified."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -9,6 +10,7 @@ pytest.importorskip("sklearn", reason="digits come with scikit-learn")
 
 from linocut.cli import app
 from linocut.evaluation import shards
+from linocut.evaluation.request import Request, carry_out
 from linocut.models import Architecture, Card, Defended, build, save
 from linocut.transform.modules import EssentialFeatures
 
@@ -48,3 +50,19 @@ def test_every_hook_is_used_and_the_figures_have_palettes(saved):
     for image, palette, number in zip(drawn["transformed"], drawn["palette"], drawn["num_colors"], strict=True):
         assert set(image.unique().tolist()) <= set(palette[:number].flatten().tolist())
     assert linocut("verify", out, "--device", "cpu").exit_code == 0
+
+
+def test_a_model_is_judged_at_the_size_it_was_trained_at(saved):
+    card = Card(architecture=Architecture(name="small-net", in_channels=1), data_set="digits", recipe={"image_size": 8})
+    save(saved / "small", Defended(None, build("small-net", 10, 1)), card)
+    request = Request(
+        model=str(saved / "small"), data="digits", out=saved / "ledger", suite="random-noise", norm="linf"
+    )
+    assert dimensions(request) == 64
+    assert dimensions(replace(request, image_size=12)) == 144
+    assert dimensions(replace(request, model=str(saved / "twin"))) == 784, "its card names no size"
+
+
+def dimensions(request):
+    ledger = request.out / str(request.image_size) / request.model.rsplit("/")[-1]
+    return carry_out(replace(request, n=1, out=ledger, device="cpu"), lambda *_: None).settings["dimensions"]

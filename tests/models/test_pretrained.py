@@ -8,7 +8,7 @@ import torch
 
 from linocut.errors import InputError
 from linocut.models import Architecture, Card, Defended, build, load, save
-from linocut.transform.modules import EssentialFeatures
+from linocut.transform.modules import EssentialFeatures, FixedCodebook
 
 CARD = Card(
     architecture=Architecture(name="small-net", in_channels=1), data_set="digits", metrics={"clean": [90.1, {"n": 500}]}
@@ -40,6 +40,16 @@ def test_others_can_read_it(model, tmp_path):
     assert "small-net on digits" in text
     assert '[90.1, {"n": 500}]' in text
     assert "eps=0.3" in text
+
+
+def test_the_readme_names_the_size_and_spares_the_reader_a_codebook(tmp_path):
+    card = Card(architecture=Architecture(name="small-net", in_channels=1), recipe={"image_size": 8})
+    grey = FixedCodebook.depth(40)
+    Defended(grey, build("small-net", 10, 1)).save_pretrained(tmp_path, card)
+    text = (tmp_path / "README.md").read_text()
+    assert "(B,1,8,8)" in text
+    assert "colors=<40 entries" in text
+    assert Defended.from_pretrained(tmp_path).transform.settings() == grey.settings()
 
 
 def test_saving_again_replaces(model, tmp_path):

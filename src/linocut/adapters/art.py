@@ -1,4 +1,4 @@
-"""The transform as a preprocessing defence of ART (pip install linocut[art])."""
+"""The transform as a preprocessing defence of ART (pip install 'linocut[art]')."""
 
 from collections.abc import Sequence
 from typing import Any, Self

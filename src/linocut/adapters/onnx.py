@@ -1,7 +1,10 @@
 """A defended model as one ONNX file, believed only after onnxruntime has agreed with PyTorch."""
 
+import logging
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ from linocut.adapters import onnx_graph as graph
 from linocut.errors import InputError
 from linocut.models import Defended
 from linocut.models.files import whole_file
-from linocut.transform.modules import AdaptiveBlur, AdaptiveCodebook, EssentialFeatures
+from linocut.transform.modules import AdaptiveBlur, AdaptiveCodebook, EssentialFeatures, FixedCodebook
 from linocut.transform.settings import NO_BLUR, BlurRule, PaletteRule
 
 BATCH = 50
@@ -34,28 +37,43 @@ class Agreement:
     """What the comparison of one file with PyTorch said; times are milliseconds an image, network included."""
 
     images: int
+    equal_outputs: tuple[str, ...]
+    """The outputs of the transform: all the same as PyTorch's to the bit."""
     colors: int
+    """The most that an image has; 0 without a palette."""
     largest_logit_difference: float
     onnx_milliseconds: float
     torch_milliseconds: float
 
 
 class ExportedModel(nn.Module):
-    """Logits, and what the transform decided: palette, number of colours and pixel labels, or the blurred image."""
+    """Logits, and what the transform decided: palette, number of colours and pixel labels, or else the painted image.
 
-    def __init__(self, defended: Defended):
+    A codebook of grey levels paints each channel of a colour image by itself: then there is no palette of it.
+    """
+
+    codes: Tensor | None
+
+    def __init__(self, defended: Defended, channels: int):
         super().__init__()
-        self.blur, self.codebook = _rules(defended.transform)
+        fixed = defended.transform if isinstance(defended.transform, FixedCodebook) else None
+        self.blur, self.codebook = (None, None) if fixed is not None else _rules(defended.transform)
+        self.register_buffer("codes", None if fixed is None else fixed.codes.to(torch.float32))
+        self.channel_by_channel = fixed is not None and fixed.codes.shape[1] != channels
         self.rest = Defended(None, defended.model)
         self.rest.mean, self.rest.std = defended.mean, defended.std
 
     @property
     def output_names(self) -> list[str]:
-        if self.codebook is not None:
-            return ["logits", "palette", "num_colors", "pixel_labels"]
-        return ["logits", "blurred"] if self.blur is not None else ["logits"]
+        if self.blur is None and self.codes is None:
+            return ["logits"]
+        if self.channel_by_channel or (self.codes is None and self.codebook is None):
+            return ["logits", "painted"]
+        return ["logits", "palette", "num_colors", "pixel_labels"]
 
     def forward(self, images: Tensor) -> tuple[Tensor, ...]:
+        if self.codes is not None:
+            return self._fixed(graph.enter(images), self.codes)
         if self.blur is None:
             return (self.rest(images),)
         y = graph.blur(graph.enter(images), self.blur)
@@ -65,6 +83,16 @@ class ExportedModel(nn.Module):
         colors, _, num_colors = graph.find_palette(y, self.codebook)
         label = graph.assign(y, colors, num_colors)
         return self.rest(graph.paint(colors, label)), graph.leave(colors), num_colors, label
+
+    def _fixed(self, y: Tensor, codes: Tensor) -> tuple[Tensor, ...]:
+        planes = y.reshape(-1, 1, *y.shape[2:]) if self.channel_by_channel else y
+        label = graph.assign_linf(planes, codes)
+        colors = codes.expand(planes.shape[0], -1, -1)  # len() would fix the batch size
+        painted = graph.paint(colors, label).reshape(y.shape)
+        if self.channel_by_channel:
+            return self.rest(painted), painted
+        num_colors = torch.full_like(label[:, 0, 0], len(codes))
+        return self.rest(painted), graph.leave(colors), num_colors, label
 
 
 def write(
@@ -77,6 +105,8 @@ def write(
     left at `path`.
     """
     _require_packages()
+    if not isinstance(defended, Defended):
+        raise InputError(f"got a {type(defended).__name__}; wanted Defended(transform, network, mean, std)")
     sample = made_up_images(16, image_shape) if sample is None else sample.cpu()
     if tuple(sample.shape[1:]) != tuple(image_shape) or len(sample) == 0:
         raise InputError(f"the sample has shape {tuple(sample.shape)}, wanted (B,{','.join(map(str, image_shape))})")
@@ -84,14 +114,14 @@ def write(
     try:
         defended.eval().cpu()
         with whole_file(Path(path)) as unfinished:
-            _export(ExportedModel(defended).eval(), unfinished, image_shape)
+            _export(ExportedModel(defended, image_shape[0]).eval(), unfinished, image_shape)
             return compare(defended, unfinished, sample)
     finally:
         defended.train(training).to(device)
 
 
 def _export(model: ExportedModel, path: Path, image_shape: tuple[int, int, int]) -> None:
-    with warnings.catch_warnings(), torch.no_grad():
+    with warnings.catch_warnings(), _without_remarks(), torch.no_grad():
         warnings.simplefilter("ignore")  # the exporter's own, about its ways
         program = torch.onnx.export(
             model,
@@ -104,6 +134,18 @@ def _export(model: ExportedModel, path: Path, image_shape: tuple[int, int, int])
         )
     assert program is not None
     program.save(str(path), external_data=False)
+
+
+@contextmanager
+def _without_remarks() -> Iterator[None]:
+    """The exporter remarks on every operator of torchvision's that is not installed; nobody asked for them."""
+    log = logging.getLogger("torch.onnx._internal.exporter._registration")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 def compare(defended: Defended, path: Path, images: Tensor) -> Agreement:
@@ -127,6 +169,7 @@ def compare(defended: Defended, path: Path, images: Tensor) -> Agreement:
         colors = max(colors, _require_same_pixels(defended, batch, answers))
     return Agreement(
         images=len(images),
+        equal_outputs=tuple(output.name for output in session.get_outputs() if output.name != "logits"),
         colors=colors,
         largest_logit_difference=apart,
         onnx_milliseconds=1000 * seconds["onnx"] / len(images),
@@ -141,12 +184,15 @@ def _require_same_pixels(defended: Defended, batch: Tensor, answers: dict[str, n
     most = 0
     for i, own in enumerate(defended.transform.explain(batch)):  # type: ignore[operator]
         if own.palette is None:
-            same = np.array_equal(answers["blurred"][i], own.blurred.numpy())
+            same = np.array_equal(answers["painted"][i], own.output.numpy())
         else:
-            n = most_here = int(answers["num_colors"][i])
-            most = max(most, most_here)
-            same = np.array_equal(answers["palette"][i, :n], own.palette.numpy()) and np.array_equal(
-                answers["pixel_labels"][i], own.labels.numpy()
+            n = int(answers["num_colors"][i])
+            palette, label = answers["palette"][i, :n], answers["pixel_labels"][i]
+            most = max(most, n)
+            same = (
+                np.array_equal(palette, own.palette.numpy())
+                and np.array_equal(label, own.labels.numpy())
+                and np.array_equal(np.moveaxis(palette[label], 2, 0), own.output.numpy())
             )
         if not same:
             raise InputError(f"onnxruntime transforms image {i} of the sample otherwise than PyTorch does")
@@ -169,7 +215,8 @@ def _rules(transform: nn.Module | None) -> tuple[BlurRule | None, PaletteRule | 
         return None, None
     if not isinstance(transform, AdaptiveBlur | AdaptiveCodebook | EssentialFeatures):
         raise InputError(
-            f"a {type(transform).__name__} has no ONNX graph; AdaptiveBlur, AdaptiveCodebook and EssentialFeatures have"
+            f"a {type(transform).__name__} has no ONNX graph; AdaptiveBlur, AdaptiveCodebook, EssentialFeatures and "
+            "FixedCodebook have"
         )
     given = transform.settings()
     blur = NO_BLUR
@@ -186,7 +233,7 @@ def _require_packages() -> None:
         import onnxruntime  # noqa: F401
         import onnxscript  # noqa: F401
     except ImportError as reason:
-        raise InputError(f"ONNX export needs more packages ({reason}): pip install linocut[onnx]") from None
+        raise InputError(f"ONNX export needs more packages ({reason}): pip install 'linocut[onnx]'") from None
 
 
 def _session(path: Path) -> Any:

@@ -13,6 +13,7 @@ from linocut.transform import reference
 from linocut.transform.settings import EIGHTHS_PER_LEVEL, FULL_SCALE, BlurRule, PaletteRule
 
 INDEX_SPAN = 2**20  # squared distance and index share one number, 2^20 distance + index: its least is the nearest
+MOST_CODES = 512  # of a fixed codebook: there 512 distance + index is below 2^24, so float32 holds it
 NEVER = 2.0**60  # that number for a row that holds no colour
 NARROW = (64, 256)  # widths at which clusters are searched where all of a batch fit
 
@@ -230,6 +231,21 @@ def assign(y: Tensor, colors: Tensor, num_colors: Tensor) -> Tensor:
     least = torch.full_like(y[:, 0], 2**30)
     start = (torch.zeros((), dtype=torch.int64), least, torch.zeros_like(y[:, 0], dtype=torch.int64))
     return while_loop(go_on, compare, start)[2]
+
+
+def assign_linf(y: Tensor, codes: Tensor) -> Tensor:
+    """(B,H,W) int64: the row of codes (K,C) nearest in L-infinity, ties to the earlier; one code at a time too."""
+    pixels, last = y.to(torch.float32), len(codes)
+
+    def go_on(k: Tensor, least: Tensor) -> Tensor:
+        return k < last
+
+    def compare(k: Tensor, least: Tensor) -> tuple[Tensor, ...]:
+        distance = (pixels - codes.index_select(0, k[None])[:, :, None, None]).abs().amax(1)
+        return k + 1, torch.minimum(least, MOST_CODES * distance + k)
+
+    start = (torch.zeros((), dtype=torch.int64), torch.full_like(pixels[:, 0], 2.0**24))
+    return torch.remainder(while_loop(go_on, compare, start)[1].to(torch.int64), MOST_CODES)
 
 
 def paint(colors: Tensor, label: Tensor) -> Tensor:

@@ -1,7 +1,9 @@
 """AutoAttack as its authors or pyautoattack ship it, one of its four parts at a time."""
 
+import contextlib
 import importlib
 import inspect
+import sys
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any, Literal
@@ -85,7 +87,8 @@ class AutoAttack:
         suite.fab.n_target_classes = min(9, classes - 1)
         evaluate = suite.run_standard_evaluation
         size = "batch_size" if "batch_size" in inspect.signature(evaluate).parameters else "bs"
-        found = evaluate(images, labels, **{size: len(images)})
+        with contextlib.redirect_stdout(sys.stderr):  # its warnings: standard output belongs to the caller
+            found = evaluate(images, labels, **{size: len(images)})
         return (found[0] if isinstance(found, tuple) else found).detach()
 
 
@@ -117,4 +120,4 @@ def _package() -> Any:
             return importlib.import_module(name)
         except ImportError:
             continue
-    raise InputError("AutoAttack is not installed: pip install linocut[autoattack], or the authors' version from git")
+    raise InputError("AutoAttack is not installed: pip install 'linocut[autoattack]', or the authors' version from git")

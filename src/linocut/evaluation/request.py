@@ -185,7 +185,15 @@ def _settled(model: Model, images: Images, sample: Sample, device: torch.device)
 
 def _data(request: Request, split: str) -> Images:
     root = request.root or (Path(os.environ["LINOCUT_DATA"]) if "LINOCUT_DATA" in os.environ else None)
-    return load_data(request.data, root=root, split=split, image_size=request.image_size)
+    return load_data(request.data, root=root, split=split, image_size=_image_size(request))
+
+
+def _image_size(request: Request) -> int | None:
+    """The side asked for, or else the one at which a saved model was trained on this data set."""
+    if request.image_size is not None or not Path(request.model).is_dir():
+        return request.image_size
+    card = read_card(request.model).card
+    return card.image_size if card.data_set == request.data else None
 
 
 def _training_images(request: Request) -> frozenset[bytes] | None:

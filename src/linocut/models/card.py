@@ -35,6 +35,12 @@ class Card:
     recipe: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def image_size(self) -> int | None:
+        """The side of the images it was trained on, where its recipe says so."""
+        side = self.recipe.get("image_size")
+        return side if isinstance(side, int) else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class SavedCard:

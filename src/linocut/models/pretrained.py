@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from linocut.errors import InputError
 from linocut.models.card import Card, SavedCard
@@ -10,6 +11,7 @@ from linocut.models.files import write_whole
 from linocut.models.store import CARD_FILE, CONFIG_FILE, load, pack
 
 WEIGHTS_FILE, README_FILE = "model.safetensors", "README.md"
+LONGEST_SETTING = 100  # characters
 
 
 def save_pretrained(folder: str | Path, defended: Defended, card: Card) -> None:
@@ -34,9 +36,9 @@ def from_pretrained(folder: str | Path) -> Defended:
 def readme(saved: SavedCard) -> str:
     """The model card for people, all of it from the card for machines."""
     card, named = saved.card, saved.card.architecture
-    front = "none"
+    front, sides = "none", f"{card.image_size},{card.image_size}" if card.image_size else "H,W"
     if saved.transform is not None:
-        settings = ", ".join(f"{key}={json.dumps(value)}" for key, value in saved.transform[1].items())
+        settings = ", ".join(f"{key}={_shown(value)}" for key, value in saved.transform[1].items())
         front = f"{saved.transform[0]}({settings})"
     lines = [
         "---",
@@ -48,7 +50,7 @@ def readme(saved: SavedCard) -> str:
         "",
         f"- network: {named.name}, {named.in_channels} channels, {named.num_classes} classes",
         f"- transform: {front}",
-        f"- input: float32 (B,{named.in_channels},H,W) in [0,1]; output: logits",
+        f"- input: float32 (B,{named.in_channels},{sides}) in [0,1]; output: logits",
         f"- weights: SHA-256 {saved.weights_sha256}",
         *(f"- {key}: {json.dumps(value)}" for key, value in card.metrics.items()),
         "",
@@ -62,3 +64,9 @@ def readme(saved: SavedCard) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _shown(value: Any) -> str:
+    """A setting as people read it; a whole codebook is not for them."""
+    text = json.dumps(value)
+    return text if len(text) <= LONGEST_SETTING else f"<{len(value)} entries, see {CONFIG_FILE}>"

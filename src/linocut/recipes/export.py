@@ -1,15 +1,25 @@
-"""A saved model becomes an ONNX file, checked on images of the user's choice."""
+"""A saved model becomes an ONNX file, checked on real images where there are any."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from linocut.adapters.onnx import Agreement, write
 from linocut.data import load as load_data
 from linocut.errors import InputError
-from linocut.models import load, read_card
+from linocut.models import Card, load, read_card
 from linocut.transform.presets import PRESETS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """What the check of a written file said, and which images it was made on."""
+
+    checked_on: str
+    agreement: Agreement
 
 
 def export(
@@ -19,20 +29,41 @@ def export(
     image_size: int | None = None,
     data: str | None = None,
     root: Path | None = None,
-    n: int = 100,
-) -> Agreement:
-    """What the check of the written file said. The sample is the first n test images of `data`, else made up."""
+    n: int = 1000,
+) -> Exported:
+    """Write the model and check it on the first n test images of `data`.
+
+    Left out, `data` is the set that the card names; where its files are not there, a few made-up images serve.
+    """
     if n < 1:
         raise InputError(f"n must be at least 1, got {n}")
-    card, sample = read_card(model).card, None
-    if data is not None:
-        place = root or (Path(os.environ["LINOCUT_DATA"]) if "LINOCUT_DATA" in os.environ else None)
-        images = load_data(data, root=place, split="test", image_size=image_size)
-        sample = images.unit(torch.arange(min(n, len(images))))
+    card = read_card(model).card
+    side = image_size or (card.image_size if data in (None, card.data_set) else None)
+    sample = _test_images(data or card.data_set, root, side, n, required=data is not None)
+    if sample is not None:
+        checked_on = f"test images of {data or card.data_set}"
         shape = (int(sample.shape[1]), int(sample.shape[2]), int(sample.shape[3]))
     else:
-        side = image_size or (PRESETS[card.data_set].image_size if card.data_set in PRESETS else None)
-        if side is None:
-            raise InputError(f"the card of {model} does not say how large images are: give --image-size or --data")
-        shape = (card.architecture.in_channels, side, side)
-    return write(load(model), out, shape, sample)
+        checked_on, shape = "made-up images", _shape(card, side, model)
+    return Exported(checked_on=checked_on, agreement=write(load(model), out, shape, sample))
+
+
+def _test_images(name: str | None, root: Path | None, side: int | None, n: int, *, required: bool) -> Tensor | None:
+    """(B,C,H,W): the first n test images; None where they cannot be read and nobody asked for them."""
+    if name is None:
+        return None
+    place = root or (Path(os.environ["LINOCUT_DATA"]) if "LINOCUT_DATA" in os.environ else None)
+    try:
+        images = load_data(name, root=place, split="test", image_size=side)
+    except InputError:
+        if required:
+            raise
+        return None
+    return images.unit(torch.arange(min(n, len(images))))
+
+
+def _shape(card: Card, side: int | None, model: Path) -> tuple[int, int, int]:
+    side = side or (PRESETS[card.data_set].image_size if card.data_set in PRESETS else None)
+    if side is None:
+        raise InputError(f"the card of {model} does not say how large images are: give --image-size or --data")
+    return card.architecture.in_channels, side, side
