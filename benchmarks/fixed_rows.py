@@ -8,6 +8,7 @@ each model; one that would begin after --minutes is left.
 """
 
 import argparse
+import logging
 import math
 import os
 import time
@@ -19,6 +20,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import torch
 
 from linocut.data import load
+from linocut.errors import InputError
 from linocut.evaluation.balls import balls
 from linocut.evaluation.case import Case
 from linocut.evaluation.request import fixed_codebook, open_model
@@ -29,12 +31,8 @@ from linocut.recipes.training import recipe
 from linocut.training import train
 from results import write_result
 
+LOG = logging.getLogger("fixed_rows")
 ROWS = ("baseline", "fixed-pretrained", "fixed-retrained", "natural-fixed-retrained")
-BEGAN = time.perf_counter()
-
-
-def tell(text: str) -> None:
-    print(f"{time.perf_counter() - BEGAN:6.1f} s  {text}", flush=True)
 
 
 def config_for(name: str, row: str, options: argparse.Namespace):
@@ -42,7 +40,8 @@ def config_for(name: str, row: str, options: argparse.Namespace):
     known = f"smoke/{row}" if name == "digits" else f"{options.recipe}{name}/{row}"
     found = recipe(known)
     milestones = tuple(round(m * options.epochs / found.epochs) for m in found.milestones)
-    return replace(found, epochs=options.epochs, milestones=milestones, compile=False, seed=options.seed)
+    found = replace(found, epochs=options.epochs, milestones=milestones, compile=False)
+    return found.with_settings(options.assign)
 
 
 def trained(config, folder: Path, root: Path | None, test, device: torch.device) -> dict:
@@ -56,7 +55,7 @@ def trained(config, folder: Path, root: Path | None, test, device: torch.device)
     def watch(now) -> None:
         nonlocal told
         if now.epoch >= told:
-            tell(f"  {config.recipe} epoch {now.epoch + 1}/{config.epochs}, loss {now.loss:.3f}")
+            LOG.info(f"  {config.recipe} epoch {now.epoch + 1}/{config.epochs}, loss {now.loss:.3f}")
             told = now.epoch + max(1, config.epochs // 5)
 
     train(config, images, folder, test_images=test, device=device, resume=True, watch=watch)
@@ -78,7 +77,7 @@ def attacked(config, folder: Path, test, options: argparse.Namespace, device: to
 
     def watch(entry, done: int, due: int, before: int) -> None:
         if done == due:
-            tell(f"  {config.recipe} {entry.name}: {due} images")
+            LOG.info(f"  {config.recipe} {entry.name}: {due} images")
 
     settings = {"suite": "paper without probes", "model": config.recipe, "data": test.name}
     record = evaluate(case, entries, sample, folder / "ledger", radii=eps, settings=settings, watch=watch)
@@ -112,6 +111,8 @@ def duel(record, norm: str) -> dict:
 
 def shown(found: dict) -> str:
     """A result in a few lines."""
+    if "error" in found:
+        return f"{found['recipe']} failed: {found['error']}"
     lines = [f"{found['recipe']}: clean {found['clean']['percent']:.1f} %"]
     for norm, part in found["norms"].items():
         each = ", ".join(f"{name} {share['percent']:.1f}" for name, share in part["attacks"].items())
@@ -124,7 +125,21 @@ def shown(found: dict) -> str:
     return "\n".join(lines)
 
 
+def measured(config, options: argparse.Namespace) -> dict:
+    """One model, trained and attacked; where that fails, its error, so that the others are not lost."""
+    device, folder = torch.device(options.device), options.work / config.recipe.replace("/", "-")
+    try:
+        test = load(config.data_set, options.root, "test", config.image_size)
+        made = trained(config, folder, options.root, test, device)
+        started = time.perf_counter()
+        found = attacked(config, folder, test, options, device)
+    except (InputError, RuntimeError) as error:
+        return {"recipe": config.recipe, "error": f"{type(error).__name__}: {error}"[:1000]}
+    return {"recipe": config.recipe, **made, "attacked_seconds": round(time.perf_counter() - started, 1), **found}
+
+
 def main(words: list[str] | None = None) -> dict:
+    began = time.perf_counter()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=Path, help="the folder that holds the data sets")
     parser.add_argument("--data", nargs="+", default=("mnist", "fashion-mnist"))
@@ -132,31 +147,25 @@ def main(words: list[str] | None = None) -> dict:
     parser.add_argument("--recipe", choices=("fast", "paper"), default="fast")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--n", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--set", dest="assign", action="append", default=[], help="field=value of the recipe")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--minutes", type=float, default=math.inf)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="models that would begin later are left")
     parser.add_argument("--work", type=Path, default=Path("out/fixed-rows"), help="models and ledgers")
     parser.add_argument("--out", type=Path, help="folder of the record; benchmarks/results if left out")
     options = parser.parse_args(words)
     options.recipe = "fast-" if options.recipe == "fast" else ""
-    device = torch.device(options.device)
-    record: dict = {"epochs": options.epochs, "seed": options.seed, "models": [], "left": []}
-    for name in options.data:
-        for row in options.rows:
-            config = config_for(name, row, options)
-            if time.perf_counter() - BEGAN > 60 * options.minutes:
-                record["left"].append(config.recipe)
-                tell(f"{config.recipe} is left: {options.minutes:g} minutes are over")
-                continue
-            folder = options.work / f"{name}-{row}"
-            test = load(config.data_set, options.root, "test", config.image_size)
-            made = trained(config, folder, options.root, test, device)
-            started = time.perf_counter()
-            found = {"recipe": config.recipe, **attacked(config, folder, test, options, device), **made}
-            record["models"].append(found | {"attacked_seconds": round(time.perf_counter() - started, 1)})
-            tell(shown(found))
-            path = write_result("fixed-rows", record, **({"folder": options.out} if options.out else {}))
-    tell(f"written to {path}" if record["models"] else "nothing was measured")
+    logging.basicConfig(level=logging.INFO, format="%(relativeCreated)8d ms  %(message)s")
+    record: dict = {"epochs": options.epochs, "set": options.assign, "models": [], "left": []}
+    path = None
+    for config in [config_for(name, row, options) for name in options.data for row in options.rows]:
+        if time.perf_counter() - began > 60 * options.minutes:
+            record["left"].append(config.recipe)
+            LOG.info(f"{config.recipe} is left: {options.minutes:g} minutes are over")
+            continue
+        record["models"].append(measured(config, options))
+        LOG.info(shown(record["models"][-1]))
+        path = write_result("fixed-rows", record, **({"folder": options.out} if options.out else {}))
+    LOG.info(f"written to {path}")
     return record
 
 
