@@ -1,7 +1,9 @@
 """Determinism and resume: the same bits, straight or in pieces."""
 
+import itertools
 import json
 import signal
+from types import SimpleNamespace
 
 import pytest
 import safetensors.torch
@@ -9,7 +11,7 @@ import torch
 
 from linocut.errors import InputError
 from linocut.models import load
-from linocut.training import train
+from linocut.training import loop, train
 from linocut.training.curves import draw_curves
 from linocut.training.journal import read_log
 
@@ -240,3 +242,21 @@ def test_rows_go_to_tensorboard_where_it_is_installed(tmp_path, images, config, 
     assert ("loss", 1) in rows
     assert ("robust_accuracy", 20) in rows
     assert rows[-1] == "closed"
+
+
+def test_saving_takes_a_small_share_of_the_time_where_nobody_says_how_often(images, tmp_path, monkeypatch):
+    saved = []
+    slow = loop.save_checkpoint
+
+    def counted(root, step, *rest):
+        saved.append(step)
+        slow(root, step, *rest)
+
+    looks = itertools.count()  # every look at the clock is 100 s later, so a save takes 100 s
+    monkeypatch.setattr(loop, "save_checkpoint", counted)
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: 100.0 * next(looks)))
+    config = make_config(epochs=30)
+    train(config, images, tmp_path)
+    per_epoch = saved[0]
+    assert 1 < len(saved) < 10  # the first epoch, a few, the end
+    assert all(step % per_epoch == 0 for step in saved)

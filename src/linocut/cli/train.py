@@ -20,7 +20,7 @@ def train(
     device: Annotated[str, typer.Option(help="cpu, cuda or auto")] = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="go on with the run in --out, if there is one")] = False,
     checkpoint_every: Annotated[
-        int | None, typer.Option(help="steps between checkpoints; one epoch if left out")
+        int | None, typer.Option(help="steps between checkpoints; if left out one an epoch, at most 3 % of the time")
     ] = None,
     list_recipes: Annotated[bool, typer.Option("--list", help="print the recipes and end")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON, and no progress bar")] = False,

@@ -27,6 +27,7 @@ from linocut.training.trainer import Trainer
 
 LOG = logging.getLogger(__name__)
 ROWS_PER_EPOCH = 10
+SHARE_FOR_SAVING = 0.03  # of the time, where nobody said how often to save
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,10 +59,11 @@ class Loop:
         self.data_hash, self.watch = data_hash, watch
         self.per_epoch = steps_per_epoch(config, own.num_examples)
         self.total = config.epochs * self.per_epoch
-        self.every = self.per_epoch
+        self.every: int | None = None  # steps between checkpoints, where the user said so
         self.device = trainer.labels.device
         self.step = 0
         self.saved: int | None = None
+        self.saved_at, self.saving_took = 0.0, 0.0
         self.stopping = False  # what all processes agreed on, unlike the wish of one
 
     @property
@@ -97,7 +99,7 @@ class Loop:
                         self._log(journal)
                     if self.stopping or self._told_alone():
                         break
-                    if self.step % self.every == 0 and self.step < self.total:
+                    if self._save_is_due():
                         self.save()
             self.save()
         finally:
@@ -108,6 +110,14 @@ class Loop:
         """Whether a signal came since the step; with others, it waits until all agree after the next."""
         self.stopping = self.trainer.world.size == 1 and self.wish.signal is not None
         return self.stopping
+
+    def _save_is_due(self) -> bool:
+        """At the user's steps; else after an epoch, unless saving so often would take more than its share."""
+        if self.step == self.total or self.step % (self.every or self.per_epoch):
+            return False
+        earliest = self.saved_at + self.saving_took / SHARE_FOR_SAVING
+        [due] = self.trainer.world.any(self.every is not None or time.monotonic() >= earliest)
+        return due
 
     def _start_epoch(self, epoch: int, within: int) -> None:
         due = epoch == 0 or (self.config.reset_every and epoch % self.config.reset_every == 0)
@@ -143,8 +153,10 @@ class Loop:
         [spoilt] = self.trainer.world.any(not self.trainer.is_finite())
         if spoilt:
             raise self._no_number("the weights are no finite numbers after")
+        began = time.monotonic()
         save_checkpoint(self.checkpoints, self.step, self.trainer, self.own, self.data_hash)
-        self.saved = self.step
+        self.saved, self.saved_at = self.step, time.monotonic()
+        self.saving_took = self.saved_at - began
 
     def _log(self, journal: Journal | None) -> None:
         loss, correct, seen = self.trainer.world.total(self.tally.loss, self.tally.correct, self.tally.seen)

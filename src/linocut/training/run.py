@@ -51,7 +51,8 @@ def train(
 ) -> Outcome:
     """Train by the config, leaving config, log, checkpoints, curves and the model in the folder `out`.
 
-    checkpoint_every: steps between checkpoints; None is one an epoch. on_disk: whether the canvases live in a
+    checkpoint_every: steps between checkpoints; None is one an epoch, or fewer where writing them would take more
+    than 3 % of the time. on_disk: whether the canvases live in a
     memory-mapped file; None decides by the memory that is free. With `resume`, a run that stands in the
     folder goes on from its last whole checkpoint, bit for bit on a CPU as if it had never stopped.
     """
@@ -71,7 +72,7 @@ def train(
         stack.callback(canvas_file(out, world).unlink, missing_ok=True)
         trainer = make_trainer(config, images, own, device, world, out, on_disk)
         run = Loop(config, trainer, own, out, images.sha256, wish, watch)
-        run.every = run.per_epoch if checkpoint_every is None else checkpoint_every
+        run.every = checkpoint_every
         with _flags(device):
             run.resume()
             run.go()
