@@ -6,8 +6,10 @@ from linocut.training.config import TrainingConfig
 
 
 def fast(paper: TrainingConfig) -> TrainingConfig:
-    """The recipe `fast-NAME` for the paper's NAME. What was measured of them is in docs/training.md: the grey ones
-    take half a minute on an H200 and reach the paper's baselines; the others have not been trained to their end.
+    """The recipe `fast-NAME` for the paper's NAME.
+
+    Measured (docs/training.md): the grey ones take half a minute on an H200 and reach the paper's baselines; the others
+    have not been trained to their end.
 
     bfloat16, channels_last, compiled steps, a batch of 512, a one-cycle schedule over 20 epochs, an average
     of the weights, perturbations in eight bits where they fit. The attack takes at most two steps from the
