@@ -274,6 +274,8 @@ def main():
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=5, help="of the random searches")
+    parser.add_argument("--contest", default="", help="only those whose title begins so: PGD, APGD, Square")
+    parser.add_argument("--references", nargs="+", default=("foolbox", "art", "pyautoattack"))
     parser.add_argument("--model", type=Path)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args()
@@ -300,13 +302,15 @@ def main():
         copy, compiling = quick_copy(model, images, labels)
         print(f"quick copy compiled in {compiling:.1f} s")
     for title, threat, attacks, references in contests(batch, options.queries, radii):
+        if not title.startswith(options.contest):
+            continue
         print(f"\n{title} {threat.norm} eps {threat.eps:.4g}, n {len(images)}, references in batches of {batch}")
         calls = [(name, functools.partial(ours, attack)) for name, attack in attacks]
         if copy is not None:
             calls += [(f"{name}, quick", functools.partial(ours, attack, searched=copy)) for name, attack in attacks]
         for name, call in calls + references:
-            if call.func is not ours and version(name) is None:
-                print(f"  {name:20} not installed")
+            if call.func is not ours and (version(name) is None or name not in options.references):
+                print(f"  {name:20} not installed, or not asked for")
                 continue
             seeds = options.seeds if title.startswith("Square") else 1
             row = over_seeds(call, model, images, labels, threat, seeds)
