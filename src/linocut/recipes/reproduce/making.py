@@ -1,0 +1,147 @@
+"""The steps that end in a network: fit a codebook, train, or put a transform before a trained network."""
+
+import json
+import platform
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from linocut.models import Card, Defended, load, save
+from linocut.models.store import read_card, rebuild_transform
+from linocut.recipes.reproduce.interruption import Stopped
+from linocut.recipes.reproduce.step import Step, Watch, Workshop
+from linocut.recipes.reproduce.work import Work
+from linocut.training import train
+from linocut.training.config import TrainingConfig
+from linocut.training.finish import count_correct
+from linocut.training.loop import Progress
+from linocut.transform.modules import FixedCodebook
+from linocut.transform.presets import FIXED
+
+HOW_NOT_WHAT = ("compile", "channels_last")  # they change how quickly a network is made, not which
+
+
+class FitCodebook(Step):
+    """The fixed codebook of a row's training images."""
+
+    def __init__(self, work: Work):
+        super().__init__(f"{work.place}/codebook", "fit the codebook")
+        self.work = work
+
+    def inputs(self, shop: Workshop) -> dict[str, Any]:
+        return {**self.size, "data": shop.shelf.train(self.work).sha256}
+
+    @property
+    def size(self) -> dict[str, Any]:
+        """How many codes, how far apart: the paper's numbers; digits take MNIST's."""
+        return FIXED[self.work.config.data_set if self.work.config.data_set in FIXED else "mnist"]
+
+    def file(self, shop: Workshop) -> Path:
+        return shop.out / self.work.place / "codebook.json"
+
+    def pieces(self, shop: Workshop) -> list[Path]:
+        return [self.file(shop)]
+
+    def run(self, shop: Workshop, watch: Watch) -> None:
+        FixedCodebook.fit(shop.shelf.train(self.work), **self.size).save(self.file(shop))
+
+
+class Model(Step):
+    """A step that leaves DIR/PLACE/model."""
+
+    def __init__(self, work: Work, title: str, *needs: Step):
+        super().__init__(f"{work.place}/model", title, needs)
+        self.work = work
+
+    @property
+    def codebook(self) -> FitCodebook | None:
+        return next((need for need in self.needs if isinstance(need, FitCodebook)), None)
+
+    def folder(self, shop: Workshop) -> Path:
+        return shop.out / self.work.place / "model"
+
+    def pieces(self, shop: Workshop) -> list[Path]:
+        return [self.folder(shop)]
+
+    def inputs(self, shop: Workshop) -> dict[str, Any]:
+        config = {name: value for name, value in self.work.config.to_json().items() if name not in HOW_NOT_WHAT}
+        shelf = shop.shelf
+        return {"config": config, "train": shelf.train(self.work).sha256, "test": shelf.test(self.work).sha256}
+
+    def config(self, shop: Workshop) -> TrainingConfig:
+        """The config with the codes that were fitted, where it paints with a fixed codebook."""
+        config = self.work.config
+        if self.codebook is None:
+            return config
+        assert config.transform is not None
+        settings = FixedCodebook.load(self.codebook.file(shop)).settings()
+        return replace(config, transform={"class": "FixedCodebook", "settings": settings})
+
+
+class Train(Model):
+    """A network trained by its config; SIGTERM lets the step finish and saves."""
+
+    def __init__(self, work: Work, *needs: Step):
+        how = "naturally" if work.config.method == "natural" else "by ATTA"
+        super().__init__(work, f"train {work.config.architecture} {how}, {work.config.epochs} epochs", *needs)
+
+    def leavings(self, shop: Workshop) -> list[Path]:
+        folder = shop.out / self.work.place
+        named = [folder / name for name in ("config.json", "log.jsonl", "curves.png", "checkpoints", "tensorboard")]
+        return named + list(folder.glob("canvas-*.work"))
+
+    def can_go_on(self, shop: Workshop) -> bool:
+        try:
+            held = json.loads((shop.out / self.work.place / "config.json").read_bytes())
+        except FileNotFoundError:
+            return True  # stopped before its first moment
+        except (OSError, ValueError):
+            return False
+        return held == self.config(shop).to_json()
+
+    def run(self, shop: Workshop, watch: Watch) -> None:
+        def tell(now: Progress) -> None:
+            words = f"epoch {now.epoch + 1} of {self.work.config.epochs}, loss {now.loss:.3f}"
+            watch(now.step / now.total_steps, words)
+
+        images, test = shop.shelf.train(self.work), shop.shelf.test(self.work)
+        folder = shop.out / self.work.place
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="dropped the torn last line")  # a kill leaves one; it is no news
+            outcome = train(
+                self.config(shop), images, folder, test_images=test, device=shop.device, resume=True, watch=tell
+            )
+        if outcome.signal is not None:
+            raise Stopped(outcome.signal)
+
+
+class PutBefore(Model):
+    """A trained network behind a transform that it has not seen in training (the paper's "pretrained")."""
+
+    def __init__(self, work: Work, base: "Model", *needs: Step):
+        super().__init__(work, f"put the transform before the network of {base.work.row}", base, *needs)
+        self.base = base
+
+    def run(self, shop: Workshop, watch: Watch) -> None:
+        config, source = self.config(shop), self.base.folder(shop)
+        front = config.transform
+        assert front is not None
+        before = read_card(source).card
+        transform = rebuild_transform(front["class"], dict(front["settings"]), source=config.recipe)
+        defended = Defended(transform, load(source).model).eval()
+        test = shop.shelf.test(self.work)
+        correct = count_correct(defended.to(shop.device), test, shop.device)
+        recipe = {
+            **config.to_json(),
+            "train_sha256": before.recipe["train_sha256"],
+            "torch": torch.__version__,
+            "device": torch.cuda.get_device_name(shop.device) if shop.device.type == "cuda" else platform.machine(),
+            "network_of": before.recipe["recipe"],
+        }
+        metrics = {"test_accuracy": correct / len(test), "test_images": len(test), "test_sha256": test.sha256}
+        card = replace(before, recipe=recipe, metrics=metrics)
+        assert isinstance(card, Card)
+        save(self.folder(shop), defended.cpu(), card)

@@ -1,0 +1,149 @@
+"""How large a reproduction is: the paper's own size, one for a single GPU, one that a CPU does in minutes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from linocut.errors import InputError
+from linocut.recipes.reproduce.shelf import Shelf
+from linocut.recipes.reproduce.work import Judgement, Precision, Work
+from linocut.recipes.training import recipe
+from linocut.recipes.training.rows import row_named, transform_for
+from linocut.training.config import TrainingConfig
+
+PICTURES = ("resisc45", "imagenette")  # large, of any size
+SMALL_SIDE, SMOKE_SIDE = 64, 32
+SMOKE: dict[str, Any] = {
+    "architecture": "small-net",
+    "epochs": 2,
+    "batch_size": 32,
+    "learning_rate": 0.1,
+    "weight_decay": 5e-4,
+    "schedule": "one-cycle",
+    "milestones": (),
+    "reset_every": 0,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numerics:
+    """How numbers are held, chosen when a folder is begun and kept for it, whatever machine goes on."""
+
+    precision: Precision
+    search: Precision
+    compile: bool
+
+    @classmethod
+    def on(cls, device: torch.device) -> "Numerics":
+        """What suits the device: a GPU searches in bfloat16 and compiles."""
+        fast = device.type == "cuda"
+        low: Precision = "bfloat16" if fast else "float32"
+        return cls(precision=low, search=low, compile=fast)
+
+
+def paper(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) -> Work:
+    """The paper's recipe as it stands; suites `paper` and `strong` on every test image."""
+    if data_set == "digits":
+        raise InputError("digits are not in the paper: take --scale small or smoke")
+    batch = 100 if data_set in PICTURES else 250
+    config = replace(recipe(f"{data_set}/{row}"), seed=seed)
+    return Work(
+        data_set=data_set,
+        row=row,
+        config=config,
+        judgements=(
+            Judgement(suite="paper", n=None, batch_size=batch),
+            Judgement(suite="strong", n=None, batch_size=batch, precision=numerics.search),
+        ),
+    )
+
+
+def small(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) -> Work:
+    """Our fast-* recipe: WRN-16-4 for colour (pictures at 64 pixels), the MNIST network for grey; 20 epochs.
+
+    `paper` on every test image, `strong` on 1,000 (500 of the pictures, 100 of the digits).
+    """
+    if data_set == "digits":
+        return _digits(data_set, row, seed, judged=(None, 100))
+    config = replace(recipe(f"fast-{data_set}/{row}"), seed=seed)
+    config = replace(config, precision=numerics.precision, compile=numerics.compile)
+    note = "a smaller network and fewer epochs than the paper's"
+    if config.architecture != "madry-net":
+        config = replace(config, architecture="wrn-16-4")
+    if data_set in PICTURES:
+        config = at_size(config, row, SMALL_SIDE)
+        note += f", pictures of {SMALL_SIDE} pixels"
+    many = 500 if data_set in PICTURES else 1000
+    return Work(
+        data_set=data_set,
+        row=row,
+        config=config,
+        judgements=(
+            Judgement(suite="paper", n=None, batch_size=250, precision=numerics.search),
+            Judgement(suite="strong", n=many, batch_size=250, precision=numerics.search),
+        ),
+        note=note,
+    )
+
+
+def smoke(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) -> Work:
+    """The same code on the smallest thing: 256 images of the set, or digits where its files are missing."""
+    few = (20, 4)
+    if data_set == "digits" or not shelf.holds(data_set):
+        work = _digits(data_set, row, seed, judged=few).with_config(epochs=2)
+        stand_in = "" if data_set == "digits" else f"; digits stand in for {data_set}, whose files are not there"
+        return replace(work, train_images=256, note=f"a test of the code, its figures mean nothing{stand_in}")
+    config = replace(recipe(f"{data_set}/{row}"), seed=seed)
+    config = replace(config, **SMOKE, num_steps=min(2, config.num_steps))
+    if data_set in PICTURES:
+        config = at_size(config, row, SMOKE_SIDE)
+    return Work(
+        data_set=data_set,
+        row=row,
+        config=config,
+        judgements=tuple(
+            Judgement(suite=suite, n=n, batch_size=20) for suite, n in zip(("paper", "strong"), few, strict=True)
+        ),
+        train_images=256,
+        note="a test of the code, its figures mean nothing",
+    )
+
+
+def demo(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) -> Work:
+    """Digits in three minutes: `paper` on 100 test images, `fast` on all 359."""
+    work = _digits(data_set, row, seed, judged=(100, None))
+    return replace(work, judgements=(work.judgements[0], replace(work.judgements[1], suite="fast")))
+
+
+def at_size(config: TrainingConfig, row: str, side: int) -> TrainingConfig:
+    """The config for images of another size, its transform rescaled with them."""
+    transform = transform_for(row_named(row), config.data_set, side)
+    return replace(config, image_size=side, transform=transform)
+
+
+def _digits(data_set: str, row: str, seed: int, judged: tuple[int | None, int | None]) -> Work:
+    """The smoke recipe, judged at the radius it is trained for."""
+    config = replace(recipe(f"smoke/{row}"), seed=seed)
+    first, second = judged
+    return Work(
+        data_set=data_set,
+        row=row,
+        config=config,
+        judgements=(
+            Judgement(suite="paper", n=first, batch_size=100, eps=config.eps),
+            Judgement(suite="strong", n=second, batch_size=100, eps=config.eps),
+        ),
+    )
+
+
+Scale = Callable[[str, str, int, Shelf, Numerics], Work]
+SCALES: dict[str, Scale] = {"smoke": smoke, "small": small, "paper": paper}
+
+
+def scale_named(name: str) -> Scale:
+    """The function of this scale."""
+    if name not in SCALES:
+        raise InputError(f"no scale is called {name!r}; there are {', '.join(SCALES)}")
+    return SCALES[name]

@@ -1,0 +1,85 @@
+"""Which steps are done: a stamp beside each artefact names its inputs and the hash of every file it made."""
+
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from linocut.errors import InputError
+from linocut.models.files import sha256_of, write_whole
+from linocut.models.seal import sealed, unsealed
+from linocut.recipes.reproduce.step import Step, Workshop, digest
+
+METHOD = 1  # raise it when a change of this code changes what a step makes
+NOT_OUTCOME = ("lock", "run.lock")  # locks are written again by every run
+
+
+class State(Enum):
+    """How a step stands."""
+
+    DONE = "done"
+    BEGUN = "go on"
+    DUE = "to do"
+
+
+def stamp_path(step: Step, shop: Workshop) -> Path:
+    """Where the stamp of a step lies."""
+    return shop.out / f"{step.name}.stamp.json"
+
+
+def read(step: Step, shop: Workshop) -> dict[str, Any]:
+    """The stamp of a step; empty where there is none that can be believed."""
+    path = stamp_path(step, shop)
+    try:
+        return unsealed(path.read_bytes(), str(path))
+    except (OSError, InputError):
+        return {}
+
+
+def state(step: Step, shop: Workshop) -> State:
+    """How the step stands. One whose needs are not done is due, whatever lies there."""
+    if any(state_of_need is not State.DONE for state_of_need in (state(need, shop) for need in step.needs)):
+        return State.DUE
+    stamp = read(step, shop)
+    if stamp.get("inputs") != _inputs(step, shop):
+        return State.DUE
+    if stamp.get("outputs") is None:
+        return State.BEGUN if step.can_go_on(shop) else State.DUE
+    return State.DONE if stamp["outputs"] == outputs(step, shop) else State.DUE
+
+
+def begin(step: Step, shop: Workshop) -> None:
+    """Note that the step is under way with these inputs."""
+    content = {"step": step.name, "inputs": _inputs(step, shop), "outputs": None, "seconds": 0.0}
+    write_whole(stamp_path(step, shop), sealed(content))
+
+
+def add_time(step: Step, shop: Workshop, seconds: float) -> None:
+    """Note the time that an unfinished step has taken so far."""
+    stamp = read(step, shop)
+    if stamp:
+        write_whole(stamp_path(step, shop), sealed({**stamp, "seconds": stamp["seconds"] + seconds}))
+
+
+def finish(step: Step, shop: Workshop, seconds: float) -> None:
+    """Note that the step is done, what it made, and how long it took in all its runs."""
+    stamp = read(step, shop)
+    content = {**stamp, "outputs": outputs(step, shop), "seconds": stamp["seconds"] + seconds}
+    write_whole(stamp_path(step, shop), sealed(content))
+
+
+def outputs(step: Step, shop: Workshop) -> dict[str, str]:
+    """The hash of every file of the outcome, by its path."""
+    files: list[Path] = []
+    for piece in step.pieces(shop):
+        files += sorted(path for path in piece.rglob("*") if path.is_file()) if piece.is_dir() else [piece]
+    return {
+        str(path.relative_to(shop.out)): sha256_of(path) if path.is_file() else "missing"
+        for path in files
+        if path.name not in NOT_OUTCOME
+    }
+
+
+def _inputs(step: Step, shop: Workshop) -> str:
+    """One hash over the step's own inputs and the outcomes of all it needs."""
+    needed = {need.name: read(need, shop).get("outputs") for need in step.needs}
+    return digest({"method": METHOD, "own": step.inputs(shop), "needs": needed})

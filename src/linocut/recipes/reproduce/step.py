@@ -1,0 +1,65 @@
+"""What every step of a plan can be asked, and where all of them work."""
+
+import hashlib
+import json
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from linocut.recipes.reproduce.shelf import Shelf
+
+Watch = Callable[[float, str], None]  # the share of the step that is done, and a few words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workshop:
+    """The folder of a reproduction (absolute), its data, and the device it computes on."""
+
+    out: Path
+    shelf: Shelf
+    device: torch.device
+
+
+class Step(ABC):
+    """One thing to make. It is done when its stamp agrees with its inputs and with what lies there."""
+
+    def __init__(self, name: str, title: str, needs: Sequence["Step"] = ()):
+        self.name, self.title, self.needs = name, title, tuple(needs)
+
+    @abstractmethod
+    def inputs(self, shop: Workshop) -> dict[str, Any]:
+        """Everything that decides the outcome, but for what the needed steps made; JSON can hold it."""
+
+    @abstractmethod
+    def pieces(self, shop: Workshop) -> list[Path]:
+        """The files and folders that are the outcome."""
+
+    @abstractmethod
+    def run(self, shop: Workshop, watch: Watch) -> None:
+        """Make it, going on with what lies there."""
+
+    def leavings(self, shop: Workshop) -> list[Path]:
+        """What else lies about while the step is under way, or stays behind."""
+        return []
+
+    def can_go_on(self, shop: Workshop) -> bool:
+        """Whether what a stopped run left can be trusted to be gone on with."""
+        return False
+
+    def clear(self, shop: Workshop) -> None:
+        """Remove all that the step ever made."""
+        for path in (*self.pieces(shop), *self.leavings(shop)):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def digest(content: Any) -> str:
+    """The SHA-256 of anything JSON can hold."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
