@@ -6,7 +6,21 @@ import typer
 from typer.core import TyperGroup
 
 from linocut import __version__
-from linocut.cli import codebook, data, demo, doctor, evaluate, export, models, report, theory, train, transform, verify
+from linocut.cli import (
+    codebook,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    export,
+    models,
+    report,
+    reproduce,
+    theory,
+    train,
+    transform,
+    verify,
+)
 from linocut.errors import InputError
 
 
@@ -32,6 +46,7 @@ app.command("theory")(theory.theory)
 app.add_typer(models.app, name="models")
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
+app.command("reproduce")(reproduce.reproduce)
 app.command("verify")(verify.verify)
 app.command("report")(report.report)
 

@@ -28,14 +28,14 @@ class Progress:
             return
         fresh, took = done - before, now - self.started
         rate = fresh / took if took > 0 and fresh else 0.0
-        left = f", {_span((due - done) / rate)} left" if rate and done < due else ""
+        left = f", {span((due - done) / rate)} left" if rate and done < due else ""
         speed = f", {rate:.1f} examples/s" if rate else ""
-        text = f"{entry.name}: {done} of {due}{speed}{left}" + ("" if done < due else f", took {_span(took)}")
+        text = f"{entry.name}: {done} of {due}{speed}{left}" + ("" if done < due else f", took {span(took)}")
         sys.stderr.write(f"\r\x1b[K{text}" + ("\n" if done == due else "") if self.live else text + "\n")
         sys.stderr.flush()
 
 
-def _span(seconds: float) -> str:
+def span(seconds: float) -> str:
     """Seconds as people say them."""
     if seconds < 90:
         return f"{seconds:.0f} s"

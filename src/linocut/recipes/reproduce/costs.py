@@ -10,26 +10,27 @@ CHECKS = 4  # forwards that judging adds to each example of an attack: two of th
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """Passes of single images: gradients are a forward and a backward, queries a forward alone."""
+    """How many images an entry looks at, and the passes of each: gradients, and queries, which have no backward."""
 
-    gradients: float
-    queries: float
+    images: int
+    gradients: int
+    queries: int
 
     @property
     def weight(self) -> float:
-        """Both in one number, a gradient counting three queries."""
-        return 3 * self.gradients + self.queries
+        """All in one number, a gradient counting three queries."""
+        return self.images * (3 * self.gradients + self.queries)
 
 
 def cost(entry: Entry, n: int) -> Cost:
     """The most that an entry takes on a sample of n, as if no example ever broke."""
     many = n if entry.limit is None else min(n, entry.limit)
     if entry.column == "clean":
-        return Cost(gradients=0, queries=many)
+        return Cost(images=many, gradients=0, queries=1)
     if entry.column == "measure":
-        return Cost(gradients=many, queries=5 * many)
+        return Cost(images=many, gradients=1, queries=5)
     gradients, queries = passes(entry.attack)
-    return Cost(gradients=many * gradients, queries=many * (queries + CHECKS))
+    return Cost(images=many, gradients=gradients, queries=queries + CHECKS)
 
 
 def passes(attack: object) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from linocut.models import Card, Defended, load, save
-from linocut.models.store import read_card, rebuild_transform
+from linocut.models.store import fit_transform, read_card, rebuild_transform
 from linocut.recipes.reproduce.interruption import Stopped
 from linocut.recipes.reproduce.step import Step, Watch, Workshop
 from linocut.recipes.reproduce.work import Work
@@ -19,7 +19,6 @@ from linocut.training.config import TrainingConfig
 from linocut.training.finish import count_correct
 from linocut.training.loop import Progress
 from linocut.transform.modules import FixedCodebook
-from linocut.transform.presets import FIXED
 
 HOW_NOT_WHAT = ("compile", "channels_last")  # they change how quickly a network is made, not which
 
@@ -32,12 +31,13 @@ class FitCodebook(Step):
         self.work = work
 
     def inputs(self, shop: Workshop) -> dict[str, Any]:
-        return {**self.size, "data": shop.shelf.train(self.work).sha256}
+        return {"transform": self.front, "data": shop.shelf.train(self.work).sha256}
 
     @property
-    def size(self) -> dict[str, Any]:
-        """How many codes, how far apart: the paper's numbers; digits take MNIST's."""
-        return FIXED[self.work.config.data_set if self.work.config.data_set in FIXED else "mnist"]
+    def front(self) -> dict[str, Any]:
+        """The transform as the config wishes for it."""
+        assert self.work.config.transform is not None
+        return dict(self.work.config.transform)
 
     def file(self, shop: Workshop) -> Path:
         return shop.out / self.work.place / "codebook.json"
@@ -46,7 +46,15 @@ class FitCodebook(Step):
         return [self.file(shop)]
 
     def run(self, shop: Workshop, watch: Watch) -> None:
-        FixedCodebook.fit(shop.shelf.train(self.work), **self.size).save(self.file(shop))
+        images = shop.shelf.train(self.work)
+        wish = self.front
+        book = fit_transform(wish["class"], images, wish["fit"], wish["settings"], source=self.work.config.recipe)
+        book.save(self.file(shop))
+
+    def filled(self, shop: Workshop) -> dict[str, Any]:
+        """The transform with the codes that were fitted in place of the wish."""
+        book = FixedCodebook.load(self.file(shop))
+        return {"class": "FixedCodebook", "settings": {**book.settings(), **self.front["settings"]}}
 
 
 class Model(Step):
@@ -73,12 +81,9 @@ class Model(Step):
 
     def config(self, shop: Workshop) -> TrainingConfig:
         """The config with the codes that were fitted, where it paints with a fixed codebook."""
-        config = self.work.config
         if self.codebook is None:
-            return config
-        assert config.transform is not None
-        settings = FixedCodebook.load(self.codebook.file(shop)).settings()
-        return replace(config, transform={"class": "FixedCodebook", "settings": settings})
+            return self.work.config
+        return replace(self.work.config, transform=self.codebook.filled(shop))
 
 
 class Train(Model):

@@ -8,8 +8,8 @@ import torch
 
 from linocut.data import Images, load
 from linocut.data.dataset import from_arrays
-from linocut.data.survey import FOLDERS
 from linocut.data.places import bears
+from linocut.data.survey import FOLDERS
 from linocut.recipes.reproduce.work import Work
 
 

@@ -1,5 +1,6 @@
 """Which steps are done: a stamp beside each artefact names its inputs and the hash of every file it made."""
 
+from collections.abc import Collection
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,9 @@ def read(step: Step, shop: Workshop) -> dict[str, Any]:
         return {}
 
 
-def state(step: Step, shop: Workshop) -> State:
-    """How the step stands. One whose needs are not done is due, whatever lies there."""
-    if any(state_of_need is not State.DONE for state_of_need in (state(need, shop) for need in step.needs)):
+def state(step: Step, shop: Workshop, done: Collection[str]) -> State:
+    """How the step stands, given the names of those that are done; one that needs another is due until that is."""
+    if any(need.name not in done for need in step.needs):
         return State.DUE
     stamp = read(step, shop)
     if stamp.get("inputs") != _inputs(step, shop):

@@ -42,7 +42,7 @@ class Work:
     @property
     def is_fixed(self) -> bool:
         """Whether it needs a codebook of the training images before anything else."""
-        return self.config.transform is not None and self.config.transform["class"] == "FixedCodebook"
+        return self.config.transform is not None and "fit" in self.config.transform
 
     @property
     def comes_later(self) -> bool:

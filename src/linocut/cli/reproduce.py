@@ -1,0 +1,102 @@
+"""`linocut reproduce`: the paper's tables from data to report, stopped and gone on with at will."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from linocut.cli.numbers import whole_numbers
+from linocut.cli.stopping import stops
+
+if TYPE_CHECKING:
+    from linocut.recipes.reproduce.session import Session
+
+
+def reproduce(
+    out: Annotated[Path, typer.Option(help="the folder of the reproduction; run again to go on")],
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="mnist, fashion-mnist, cifar-10, gtsrb, resisc45, imagenette, digits; else all six"),
+    ] = None,
+    row: Annotated[str | None, typer.Option(help="one row, such as acab-retrained")] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(help="main (the default), modes, ablation, retrained, pretrained, natural or square"),
+    ] = None,
+    scale: Annotated[
+        str, typer.Option(help="paper: its recipes; small: smaller networks on real data; smoke: tests the code")
+    ] = "small",
+    root: Annotated[Path | None, typer.Option(help="the folder of data sets; else LINOCUT_DATA")] = None,
+    seed: Annotated[int, typer.Option(help="of the training")] = 0,
+    seeds: Annotated[str | None, typer.Option(help="several, such as 0,1,2: mean and spread in the overview")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0, help="stop after so long, saving, with exit status 75")
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda or auto")] = "auto",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="print the plan; only the timing runs")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON, and nothing else, on standard output")] = False,
+) -> None:
+    """Fit codebooks, train, judge and report what a table of the paper holds; first say what that will take.
+
+    Whatever is done and unchanged is not done again; a changed setting, other data or a damaged file redoes its
+    step and all that depend on it. Exit status 75: the minutes are over; 130, 143: stopped by a signal. In each
+    case what was made is kept, and the same command goes on.
+    """
+    from linocut.cli.reproduce_tables import print_plan
+    from linocut.recipes.reproduce.scales import scale_named
+    from linocut.recipes.reproduce.session import prepare
+    from linocut.recipes.reproduce.tables import chosen
+    from linocut.training.world import local_device
+
+    rows = chosen(dataset, row, table)
+    chosen_scale = scale_named(scale)
+    with stops(minutes):
+        if not as_json:
+            typer.echo("Timing a few steps of each network on this machine ...", err=True)
+        session = prepare(
+            rows,
+            scale=chosen_scale,
+            seeds=sorted(set(whole_numbers(seeds))) if seeds is not None else [seed],
+            out=out,
+            root=root,
+            device=local_device(device),
+            title=f"{', '.join(dict.fromkeys(name for name, _ in rows))}, scale {scale}",
+        )
+        if not as_json:
+            print_plan(session)
+        if dry_run:
+            if as_json:
+                typer.echo(json.dumps(as_record(session), indent=1))
+            return
+        record = finish(session, as_json=as_json)
+        if as_json:
+            typer.echo(json.dumps(record, indent=1))
+
+
+def finish(session: "Session", *, as_json: bool) -> dict[str, Any]:
+    """Carry out the session, show how it gets on, and print what came out; the record of it."""
+    from linocut.cli.reproduce_tables import Narrator, print_outcome
+    from linocut.recipes.reproduce import overview, verdict
+
+    with Narrator(session, shown=not as_json) as narrator:
+        session.carry_out(narrator)
+    report = session.report
+    records = report.records(session.shop)
+    lines, told = overview.lines(report.works, records), verdict.sentences(report.works, records)
+    page = session.shop.out / "report" / "report.html"
+    if not as_json:
+        print_outcome(lines, told, report.notes, page)
+    return {"report": str(page), "overview": str(session.shop.out / "overview.md"), "verdict": told}
+
+
+def as_record(session: "Session") -> dict[str, Any]:
+    """The plan as JSON."""
+    steps = [
+        {"name": step.name, "title": step.title, "needs": [need.name for need in step.needs]}
+        | {"state": session.states[step.name].value}
+        | session.estimates[step.name]
+        for step in session.plan.steps
+    ]
+    notes = session.report.notes
+    return {"out": str(session.shop.out), "device": str(session.shop.device), "notes": notes, "steps": steps}

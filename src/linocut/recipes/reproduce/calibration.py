@@ -1,0 +1,177 @@
+"""How quick this machine is at the very networks, batches and transforms of a plan: a few steps, timed."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from linocut.attacks.attack import Attack
+from linocut.attacks.dice import Dice
+from linocut.attacks.pgd import PGD
+from linocut.attacks.square import Square
+from linocut.attacks.threat import ThreatModel
+from linocut.data import Images
+from linocut.models import Architecture, Defended, build
+from linocut.models.store import fit_transform, rebuild_transform
+from linocut.recipes.reproduce.shelf import some_of
+from linocut.recipes.reproduce.step import digest
+from linocut.recipes.reproduce.work import Work
+from linocut.training.config import TrainingConfig
+from linocut.training.epochs import EpochPlan, Ownership
+from linocut.training.run import check_takes, make_trainer
+from linocut.training.world import World
+
+PROBE = 4  # images of the first, small look
+LONG = 5.0  # seconds; a whole batch that would take longer is reckoned from the small look
+REPEATS, PASSES = 3, 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """Seconds that a pass costs: so much for each batch, so much for each image in it."""
+
+    batch: float
+    image: float
+
+    def of(self, images: int, batch_size: int) -> float:
+        """One pass of so many images, in batches."""
+        return -(-images // batch_size) * self.batch + images * self.image
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speed:
+    """Seconds: a training step of one batch, a step of PGD, a query of Square, the transform of one image.
+
+    whole: whether whole batches were timed; else a few images were, and the rest is reckoned from them.
+    """
+
+    step: float
+    gradient: Pace
+    query: Pace
+    transform: float
+    whole: bool
+
+
+class Calibration:
+    """Speeds of works; each distinct combination of network, transform, batch and image size is timed once."""
+
+    def __init__(self, device: torch.device, scratch: Path):
+        self.device, self.scratch = device, scratch
+        self._known: dict[str, Speed] = {}
+
+    def of(self, work: Work, images: Images) -> Speed:
+        """The speed of this work's network; `images` are those it is trained on."""
+        config, shape = work.config, list(images.pixels.shape[1:])
+        batch = min(work.judgements[0].batch_size, len(images))
+        fields = {**config.to_json(), "recipe": "", "epochs": 0, "seed": 0, "shape": shape, "judged": batch}
+        key = digest(fields)
+        if key not in self._known:
+            self._known[key] = self._measure(config, some_of(images, max(batch, config.batch_size)), batch)
+        return self._known[key]
+
+    def _measure(self, config: TrainingConfig, images: Images, batch: int) -> Speed:
+        config = _with_some_codebook(replace(config, compile=False), images)
+        model = self._model(config, images)
+        training = self._timed(lambda n: self._training(config, some_of(images, n)), config.batch_size)
+        threat = ThreatModel("linf", config.eps)
+        climb = self._timed(lambda n: _attack(PGD(num_steps=PASSES), model, self._some(images, n), threat), batch)
+        query = self._timed(lambda n: _attack(Square(num_queries=PASSES), model, self._some(images, n), threat), batch)
+        paint = 0.0
+        if model.transform is not None:
+            front = torch.no_grad()(model.transform)
+            paint = self._timed(lambda n: partial(front, self._some(images, n)[0]), batch).whole / batch
+        return Speed(
+            step=training.whole,
+            gradient=climb.pace(batch),
+            query=query.pace(batch),
+            transform=paint,
+            whole=training.timed and climb.timed,
+        )
+
+    def _timed(self, make: Callable[[int], Callable[[], object]], size: int) -> "_Times":
+        """Seconds for one turn with few images, and with all `size`."""
+        few = min(PROBE, size)
+        small = make(few)
+        small()  # the first turn compiles kernels and fills caches
+        probe = self._clock(small)
+        if probe * size / few > LONG:
+            return _Times(few=probe, count=few, whole=probe * size / few, timed=False)
+        whole = make(size)
+        whole()
+        times = [self._clock(whole) for _ in range(REPEATS)]
+        return _Times(few=min(probe, self._clock(small)), count=few, whole=sorted(times)[REPEATS // 2], timed=True)
+
+    def _some(self, images: Images, n: int) -> tuple[torch.Tensor, torch.Tensor]:
+        return images.unit(slice(0, n)).to(self.device), images.labels[:n].to(self.device)
+
+    def _clock(self, turn: Callable[[], object]) -> float:
+        self._wait()
+        started = time.perf_counter()
+        turn()
+        self._wait()
+        return time.perf_counter() - started
+
+    def _wait(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def _training(self, config: TrainingConfig, images: Images) -> Callable[[], object]:
+        config = replace(config, batch_size=len(images), shards=1)
+        own = Ownership(num_examples=len(images), shards=1)
+        trainer = make_trainer(config, images, own, self.device, World(), self.scratch, on_disk=False)
+        if config.method == "atta":
+            trainer.start_segment(own, 0)
+        trainer.set_turn(0, config.learning_rate)
+        batch = EpochPlan(config, own, 0, trainer.canvas.image, trainer.canvas.home).batch(0)
+        return lambda: trainer.step(batch)
+
+    def _model(self, config: TrainingConfig, images: Images) -> Defended:
+        network = Architecture(
+            name=config.architecture, num_classes=len(images.classes), in_channels=images.pixels.shape[1]
+        )
+        check_takes(network, (images.pixels.shape[2], images.pixels.shape[3]))
+        front = config.transform
+        transform: nn.Module | None = None
+        if front is not None:
+            transform = rebuild_transform(front["class"], dict(front["settings"]), source=config.recipe)
+        made = Defended(transform, build(network.name, network.num_classes, network.in_channels))
+        return made.to(self.device).eval().requires_grad_(False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Times:
+    few: float
+    count: int
+    whole: float
+    timed: bool
+
+    def pace(self, size: int) -> Pace:
+        """What one of the PASSES costs, split into what a batch costs and what an image does."""
+        if size == self.count:
+            return Pace(batch=self.whole / PASSES, image=0.0)
+        image = max(0.0, (self.whole - self.few) / (size - self.count))
+        return Pace(batch=max(0.0, self.few - image * self.count) / PASSES, image=image / PASSES)
+
+
+def _attack(
+    attack: Attack, model: Defended, batch: tuple[torch.Tensor, torch.Tensor], threat: ThreatModel
+) -> Callable[[], object]:
+    """A few steps on images that the untrained network takes for something else: they never break, and all run."""
+    points, _ = batch
+    with torch.no_grad():
+        labels = model(points).argmax(dim=1)
+    seeds = torch.arange(len(points), device=points.device)
+    return lambda: attack.run(model, points, labels, threat, Dice(seeds))
+
+
+def _with_some_codebook(config: TrainingConfig, images: Images) -> TrainingConfig:
+    """The config with a codebook of these few images, where it will have one of all of them."""
+    front = config.transform
+    if front is None or "fit" not in front:
+        return config
+    book = fit_transform(front["class"], images, front["fit"], front["settings"], source=config.recipe)
+    return replace(config, transform={"class": front["class"], "settings": book.settings()})

@@ -1,0 +1,79 @@
+"""One call of `linocut reproduce`: from what was asked for to a plan with estimates, and its execution."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from linocut.recipes.reproduce import runner, stamps
+from linocut.recipes.reproduce.calibration import Calibration
+from linocut.recipes.reproduce.estimates import estimate
+from linocut.recipes.reproduce.plan import Plan, Planner
+from linocut.recipes.reproduce.reporting import WriteReport
+from linocut.recipes.reproduce.scales import Scale
+from linocut.recipes.reproduce.shelf import Shelf
+from linocut.recipes.reproduce.stamps import State
+from linocut.recipes.reproduce.step import Workshop
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """A plan in its folder, how each step stands, and what each is expected to take."""
+
+    shop: Workshop
+    plan: Plan
+    states: dict[str, State]
+    estimates: dict[str, dict[str, Any]]
+    numerics: Any
+
+    @property
+    def seconds_left(self) -> float:
+        """The sum of what is not done; what was begun counts whole."""
+        return sum(self.estimates[name]["seconds"] for name, state in self.states.items() if state is not State.DONE)
+
+    @property
+    def report(self) -> WriteReport:
+        last = self.plan.steps[-1]
+        assert isinstance(last, WriteReport)
+        return last
+
+    def carry_out(self, listener: runner.Listener) -> None:
+        """Do what is left."""
+        runner.carry_out(self.plan, self.shop, self.numerics, self.estimates, listener)
+
+
+def prepare(
+    rows: Sequence[tuple[str, str]],
+    *,
+    scale: Scale,
+    seeds: Sequence[int],
+    out: Path,
+    root: Path | None,
+    device: torch.device,
+    title: str,
+) -> Session:
+    """The session for these rows; a few steps are timed here, and nothing is written."""
+    root = root or (Path(os.environ["LINOCUT_DATA"]) if "LINOCUT_DATA" in os.environ else None)
+    shop = Workshop(out=out.absolute(), shelf=Shelf(root), device=device)
+    runner.check_folder(shop)
+    numerics = runner.numerics_of(shop)
+    plan = Planner(scale, shop.shelf, numerics).plan(rows, seeds, title)
+    states = runner.states(plan, shop)
+    with tempfile.TemporaryDirectory() as scratch:
+        calibration = Calibration(device, Path(scratch))
+        estimates = {
+            step.name: _taken(stamps.read(step, shop)["seconds"])
+            if states[step.name] is State.DONE
+            else estimate(step, shop, calibration)
+            for step in plan.steps
+        }
+    return Session(shop=shop, plan=plan, states=states, estimates=estimates, numerics=numerics)
+
+
+def _taken(seconds: float) -> dict[str, Any]:
+    """What a step that is done took."""
+    return {"seconds": round(seconds, 1), "at_most": False, "whole_batches": True}
