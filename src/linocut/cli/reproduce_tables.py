@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from linocut.cli.progress import span
@@ -18,16 +20,17 @@ if TYPE_CHECKING:
     from linocut.recipes.reproduce.step import Step, Watch
 
 TICK = 0.5  # seconds between two changes of the live line
+USUAL = 0.5  # of an upper bound is what we reckon with before the first of its kind is done
 
 
 def print_plan(session: "Session") -> None:
     """Every step with its state and its time, and the sum of what is left."""
     console = Console()
-    table = Table("", "step", "what", "time")
+    table = Table("", "of", "what", "time", box=box.SIMPLE_HEAD, pad_edge=False)
     for number, step in enumerate(session.plan.steps, 1):
         told, state = session.estimates[step.name], session.states[step.name].value
         words = f"took {span(told['seconds'])}" if state == "done" else _expected(told)
-        table.add_row(str(number), step.name, step.title, words if state == "to do" else f"{state}, {words}")
+        table.add_row(str(number), _of(step), step.title, words if state == "to do" else f"{state}, {words}")
     console.print(table)
     for note in session.report.notes:
         console.print(f"Note: {note}", soft_wrap=True, highlight=False)
@@ -44,20 +47,22 @@ def print_plan(session: "Session") -> None:
 
 def print_outcome(lines: Sequence["Line"], verdict: Sequence[str], notes: Sequence[str], page: Path) -> None:
     """The overview, the verdict, and where the report lies."""
-    from linocut.recipes.reproduce.overview import COLUMNS
+    from linocut.recipes.reproduce.overview import headings, legend
 
     console = Console()
-    shown = {key: name for key, name in COLUMNS.items() if any(key in line.cells for line in lines)}
-    table = Table("row", *shown.values(), title="Accuracy in per cent (lowest to highest seed) [paper]")
+    named = headings(lines)
+    heads = [name.replace(", ", "\n").replace(" ", "\n") for name in named.values()]
+    table = Table("", *heads, "checks\nthat fail", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     several = len({line.data_set for line in lines}) > 1
     for line in lines:
-        cells = [line.cells[key].words if key in line.cells else "" for key in shown]
-        table.add_row(
-            f"{line.data_set}/{line.row}" if several else line.row, *(cell.replace("[", "\\[") for cell in cells)
-        )
+        cells = [escape(line.cells[key].words) if key in line.cells else "" for key in named]
+        cells = [cell.replace(" ", "\n") for cell in cells]
+        table.add_row(f"{line.data_set}/{line.row}" if several else line.row, *cells, "\n".join(line.failed) or "none")
     console.print(table)
-    for sentence in (*notes, *verdict):
-        console.print(f"- {sentence}", soft_wrap=True, highlight=False)
+    for sentence in (*legend(lines), *notes):
+        console.print(sentence, style="dim", markup=False, highlight=False)
+    for sentence in verdict:
+        console.print(f"- {sentence}", markup=False, highlight=False)
     console.print(f"The report is {page}", soft_wrap=True, highlight=False)
 
 
@@ -69,6 +74,7 @@ class Narrator:
         self.count = len(session.plan.steps)
         self.number = 0
         self.left = {name: told["seconds"] for name, told in session.estimates.items()}
+        self.bounds = {name for name, told in session.estimates.items() if told["at_most"]}
         self.pace: dict[str, tuple[float, float]] = {}  # by kind of step: seconds taken, seconds expected
         self.told_at = 0.0
 
@@ -85,14 +91,14 @@ class Narrator:
         self.kind, self.began = _kind(step), time.monotonic()
         if state.value == "done":
             self.left[step.name] = 0.0
-            self._line(f"{self._head(step)}: done before")
+            self._line(f"{self._head(step)}: {step.title}, done before")
             return lambda share, words: None
         if not self.live:
-            self._line(f"{self._head(step)}: {step.title} (about {span(self._rest())} left in all)")
+            self._line(f"{self._head(step)}: {step.title} (about {span(self._rest())} left)")
 
         def watch(share: float, words: str) -> None:
             self.left[step.name] = self.session.estimates[step.name]["seconds"] * (1 - share)
-            self._show(f"{self._head(step)}: {words}; about {span(self._rest())} left in all")
+            self._show(f"[{self.number}/{self.count}] about {span(self._rest())} left; {_of(step)}: {words}")
 
         watch(0.0, step.title)
         return watch
@@ -107,14 +113,15 @@ class Narrator:
         )
 
     def _head(self, step: "Step") -> str:
-        return f"[{self.number}/{self.count}] {step.name}"
+        return f"[{self.number}/{self.count}] {_of(step) or step.name}"
 
     def _rest(self) -> float:
         """What is left, each kind of step corrected by how its like went so far."""
         total = 0.0
         for step in self.session.plan.steps:
-            taken, expected = self.pace.get(_kind(step), (1.0, 1.0))
-            total += self.left[step.name] * (taken / expected if expected else 1.0)
+            usual = USUAL if step.name in self.bounds else 1.0
+            taken, expected = self.pace.get(_kind(step), (usual, 1.0))
+            total += self.left[step.name] * taken / expected
         return total
 
     def _line(self, text: str) -> None:
@@ -128,6 +135,11 @@ class Narrator:
             self.told_at = now
             sys.stderr.write(f"\r\x1b[K{text[: Console().width - 1]}")
             sys.stderr.flush()
+
+
+def _of(step: "Step") -> str:
+    """The row that a step belongs to, its seed only where that is not 0."""
+    return step.name.rpartition("/")[0].removesuffix("/seed-0")
 
 
 def _kind(step: "Step") -> str:

@@ -13,12 +13,12 @@ from linocut.report.paper import PaperRow, find
 Records = Mapping[str, Sequence[Record]]  # by the place of a work, in the order of its judgements
 COLUMNS = {
     "clean": "clean",
-    "linf_pgd": "L∞ as published",
+    "linf_pgd": "L∞ PGD",
     "linf_square": "L∞ Square",
-    "linf_worst": "L∞ worst case",
-    "l2_pgd": "L2 as published",
+    "linf_worst": "L∞ worst",
+    "l2_pgd": "L2 PGD",
     "l2_square": "L2 Square",
-    "l2_worst": "L2 worst case",
+    "l2_worst": "L2 worst",
 }
 _IN_PAPER = {"clean": "accuracy", "linf_square": "linf_square_500", "l2_square": "l2_square_500"}
 _TRANSFORMS = {None: "none", "acab": "ac+ab"}
@@ -115,22 +115,34 @@ def _paper(work: Work) -> PaperRow | None:
     return find(work.config.data_set, row.method, str(transform), at)
 
 
+LEGEND = (
+    "Accuracy in per cent: the mean over seeds (lowest to highest) [the paper's figure].",
+    "PGD and Square: as published (a fixed codebook's PGD is the loop of Chen et al.). "
+    "Worst: for each image the minimum over every attack of every suite that it met.",
+)
+
+
+def headings(found: Sequence[Line]) -> dict[str, str]:
+    """The columns that have figures, with the number of images where all rows share it."""
+    named = {}
+    for column, name in COLUMNS.items():
+        counts = {line.cells[column].n for line in found if column in line.cells}
+        if counts:
+            named[column] = f"{name}, n={counts.pop()}" if len(counts) == 1 else name
+    return named
+
+
 def as_markdown(found: Sequence[Line], notes: Sequence[str] = ()) -> str:
     """The table as GitHub shows it, with a legend."""
-    head = ["data set", "row", "seeds", *COLUMNS.values()]
+    named = headings(found)
+    head = ["data set", "row", "seeds", *named.values()]
     body = [
-        [line.data_set, line.row, str(len(line.seeds)), *(_words(line.cells.get(column)) for column in COLUMNS)]
+        [line.data_set, line.row, str(len(line.seeds)), *(_words(line.cells.get(column)) for column in named)]
         for line in found
     ]
     rows = [head, ["---"] * len(head), *body]
-    legend = [
-        "Accuracy in per cent: the mean over seeds (lowest to highest) [the paper's figure].",
-        "Worst case: for each image the minimum over every attack of every suite that was run on it.",
-        *(f"{column}: on {_counts(found, key)} images." for key, column in COLUMNS.items() if _counts(found, key)),
-        *notes,
-    ]
     table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
-    return f"{table}\n\n" + "".join(f"- {sentence}\n" for sentence in legend)
+    return f"{table}\n\n" + "".join(f"- {sentence}\n" for sentence in (*LEGEND, *notes))
 
 
 def as_csv(found: Sequence[Line]) -> str:
@@ -149,8 +161,3 @@ def as_csv(found: Sequence[Line]) -> str:
 
 def _words(cell: Cell | None) -> str:
     return "" if cell is None else cell.words
-
-
-def _counts(found: Sequence[Line], column: str) -> str:
-    counts = sorted({line.cells[column].n for line in found if column in line.cells})
-    return " or ".join(f"{count:,}" for count in counts)

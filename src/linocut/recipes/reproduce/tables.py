@@ -58,3 +58,13 @@ def chosen(data_set: str | None, row: str | None, table: str | None) -> list[tup
 def base_row(row: str) -> str:
     """The row with the same training and no transform: a pretrained row's network, a retrained row's twin."""
     return "natural" if ROWS[row].method == "natural" else "baseline"
+
+
+def words(row: str) -> str:
+    """The row in plain words: ATTA + AC+AB, retrained."""
+    chosen = ROWS[row]
+    training = "natural training" if chosen.method == "natural" else "ATTA"
+    if chosen.transform is None:
+        return training
+    front = {"fixed": "fixed codebook", "acab": "AC+AB"}.get(chosen.transform, chosen.transform.upper())
+    return f"{training} + {front}, {'retrained' if chosen.transform_at == 'train' else 'pretrained'}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from linocut.evaluation.intervals import clopper_pearson
 from linocut.recipes.reproduce.overview import Records, worst
-from linocut.recipes.reproduce.tables import base_row
+from linocut.recipes.reproduce.tables import base_row, words
 from linocut.recipes.reproduce.work import Work
 
 NORMS = {"linf": "L∞", "l2": "L2"}
@@ -33,11 +33,14 @@ class Comparison:
     @property
     def sentence(self) -> str:
         """The comparison in words, with its numbers."""
-        share, other = (100 * count / self.n for count in (self.standing, self.base_standing))
-        told = f"{share:.1f} % of {self.n} images hold in {NORMS[self.norm]}, {other:.1f} % without the transform"
+        norm = NORMS[self.norm]
+        if self.standing == self.base_standing == 0:
+            return f"in {norm} none of {self.n} images hold, with the transform or without"
+        share, other = (f"{100 * count / self.n:.1f} %" for count in (self.standing, self.base_standing))
+        told = f"in {norm} {share} of {self.n} images hold, without the transform {other}"
         if not self.decided:
             return f"{told}: no difference that {self.n} images could show"
-        return f"{told}: the transform {'helps' if self.gained > self.lost else 'harms'}"
+        return f"{told}: the transform {'helps' if self.gained > self.lost else 'makes it worse'}"
 
 
 def comparisons(works: Sequence[Work], records: Records) -> list[Comparison]:
@@ -71,9 +74,10 @@ def sentences(works: Sequence[Work], records: Records) -> list[str]:
     told: dict[str, list[str]] = {}
     several = len({work.config.seed for work in works}) > 1
     for found in comparisons(works, records):
-        name = f"{found.work.data_set}/{found.work.row}" + (f", seed {found.work.config.seed}" if several else "")
+        seed = f", seed {found.work.config.seed}" if several else ""
+        name = f"{found.work.data_set}, {words(found.work.row)}{seed}"
         told.setdefault(name, []).append(found.sentence)
-    return [f"{name}, worst case: {'; '.join(parts)}." for name, parts in told.items()]
+    return [f"{name}; worst case: {'; '.join(parts)}." for name, parts in told.items()]
 
 
 def _is_base(other: Work, work: Work) -> bool:
