@@ -30,8 +30,8 @@ class Evaluate(Step):
         self.work, self.judgement, self.model = work, judgement, model
         self.twin = twin if judgement.suite != "paper" else None
         needs = [model] if self.twin is None else [model, self.twin]
-        many = "every test image" if judgement.n is None else f"{judgement.n} test images"
-        super().__init__(f"{work.place}/ledger-{judgement.suite}", f"judge by suite {judgement.suite}, {many}", needs)
+        many = "all images" if judgement.n is None else f"{judgement.n} images"
+        super().__init__(f"{work.place}/ledger-{judgement.suite}", f"suite {judgement.suite} on {many}", needs)
 
     def ledger(self, shop: Workshop) -> Path:
         return shop.out / self.name

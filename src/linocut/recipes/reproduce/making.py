@@ -127,7 +127,7 @@ class PutBefore(Model):
     """A trained network behind a transform that it has not seen in training (the paper's "pretrained")."""
 
     def __init__(self, work: Work, base: "Model", *needs: Step):
-        super().__init__(work, f"put the transform before the network of {base.work.row}", base, *needs)
+        super().__init__(work, f"put it before the network of {base.work.row}", base, *needs)
         self.base = base
 
     def run(self, shop: Workshop, watch: Watch) -> None:
