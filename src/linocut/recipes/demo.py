@@ -74,14 +74,17 @@ def what_was_cut(session: Session) -> list[str]:
 def _table(found: Sequence[overview.Line]) -> Iterator[str]:
     named = overview.headings(found)
     yield "<thead><tr><th scope='col'>network</th>"
-    yield from (f"<th scope='col'>{html.escape(name).replace(', ', '<br>')}</th>" for name in named.values())
-    yield "</tr></thead><tbody>"
+    yield from (
+        f"<th scope='col'>{html.escape(name.split(', ')[0]).replace(' ', '<br>')}</th>" for name in named.values()
+    )
+    yield "<th scope='col'>checks<br>that fail</th></tr></thead><tbody>"
     for line in found:
         yield f"<tr><th scope='row'>{html.escape(words(line.row))}</th>"
         for column in named:
             mark = " class='worst'" if column.endswith("_worst") else ""
-            yield f"<td{mark}>{line.cells[column].mean:.1f}</td>" if column in line.cells else "<td></td>"
-        yield "</tr>"
+            cell = line.cells[column]
+            yield f"<td{mark}>{cell.mean:.1f}<br><small>{cell.bounds}</small></td>"
+        yield f"<td class='checks'>{'<br>'.join(map(html.escape, line.failed)) or 'none'}</td></tr>"
     yield "</tbody>"
 
 

@@ -5,7 +5,9 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from linocut.evaluation.findings import find as find_all
 from linocut.evaluation.record import Record, Share
+from linocut.evaluation.summary import failed
 from linocut.recipes.reproduce.work import Work
 from linocut.recipes.training.rows import ROWS
 from linocut.report.paper import PaperRow, find
@@ -26,7 +28,10 @@ _TRANSFORMS = {None: "none", "acab": "ac+ab"}
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One accuracy in per cent over the seeds: mean, lowest, highest, the n of each, and the paper's figure."""
+    """One accuracy in per cent, on n images: the mean over seeds, and from where to where.
+
+    With one seed low and high are the 95 % interval of its images; with several, the lowest and highest seed.
+    """
 
     mean: float
     low: float
@@ -36,9 +41,12 @@ class Cell:
 
     @property
     def words(self) -> str:
-        """The mean, with the range where there is one, and the paper's figure."""
-        spread = f" ({self.low:.1f} to {self.high:.1f})" if self.low < self.high else ""
-        return f"{self.mean:.1f}{spread}" + ("" if self.paper is None else f" [{self.paper:.1f}]")
+        """The mean, its bounds, and the paper's figure where there is one."""
+        return f"{self.mean:.1f} ({self.bounds})" + ("" if self.paper is None else f" [{self.paper:.1f}]")
+
+    @property
+    def bounds(self) -> str:
+        return f"{self.low:.0f}–{self.high:.0f}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +58,12 @@ class Line:
     judged_on: str  # the set whose images were judged: digits may stand in
     seeds: tuple[int, ...]
     cells: Mapping[str, Cell]
+    failed: tuple[str, ...]  # the checks of any ledger that fail
+
+    @property
+    def checks(self) -> str:
+        """The failing checks in a word."""
+        return ", ".join(self.failed) or "none fails"
 
 
 def lines(works: Sequence[Work], records: Records) -> list[Line]:
@@ -76,10 +90,11 @@ def _line(group: Sequence[Work], records: Records) -> Line:
         found = [each[column] for each in shares if column in each]
         if found:
             percents = [share.percent for share in found]
+            bounds = percents if len(found) > 1 else found[0].interval
             cells[column] = Cell(
                 mean=sum(percents) / len(percents),
-                low=min(percents),
-                high=max(percents),
+                low=min(bounds),
+                high=max(bounds),
                 n=found[0].n,
                 paper=getattr(paper, _IN_PAPER.get(column, column), None),
             )
@@ -89,22 +104,29 @@ def _line(group: Sequence[Work], records: Records) -> Line:
         judged_on=first.config.data_set,
         seeds=tuple(work.config.seed for work in group),
         cells=cells,
+        failed=tuple(
+            sorted({code for work in group for record in records[work.place] for code in failed(find_all(record))})
+        ),
     )
 
 
 def _shares(judged: Sequence[Record]) -> dict[str, Share]:
-    """The accuracies of one network. A fixed codebook's published attack is the loop of Chen et al."""
+    """The accuracies of one network."""
     first = judged[0]
     found = {"clean": first.clean}
     for norm in first.norms:
-        published = {name.split("/")[1]: share for name, share in first.published(norm).items()}
-        pgd = published.get("chen-published") or published.get("pgd-published")
-        for column, share in (("pgd", pgd), ("square", published.get("square-published"))):
-            if share is not None:
-                found[f"{norm}_{column}"] = share
+        for column, name in (("pgd", published_pgd(first, norm)), ("square", f"{norm}/square-published")):
+            if name in first.published(norm):
+                found[f"{norm}_{column}"] = first.after(name)
         examples, standing = worst(judged, norm)
         found[f"{norm}_worst"] = Share(len(standing), len(examples))
     return found
+
+
+def published_pgd(record: Record, norm: str) -> str:
+    """The paper's white-box attack: a fixed codebook met the loop of Chen et al."""
+    theirs = f"{norm}/chen-published"
+    return theirs if theirs in record.published(norm) else f"{norm}/pgd-published"
 
 
 def _paper(work: Work) -> PaperRow | None:
@@ -115,11 +137,17 @@ def _paper(work: Work) -> PaperRow | None:
     return find(work.config.data_set, row.method, str(transform), at)
 
 
-LEGEND = (
-    "Accuracy in per cent: the mean over seeds (lowest to highest) [the paper's figure].",
-    "PGD and Square: as published (a fixed codebook's PGD is the loop of Chen et al.). "
-    "Worst: for each image the minimum over every attack of every suite that it met.",
-)
+def legend(found: Sequence[Line]) -> list[str]:
+    """What the figures and the columns mean."""
+    several = any(len(line.seeds) > 1 for line in found)
+    bounds = "the mean over seeds (lowest–highest)" if several else "(95 % interval)"
+    paper = any(cell.paper is not None for line in found for cell in line.cells.values())
+    return [
+        f"Accuracy in per cent {bounds}{' [the paper' + chr(39) + 's figure]' if paper else ''}.",
+        "PGD and Square: as published (a fixed codebook's PGD is the loop of Chen et al.). "
+        "Worst: an image counts only if every attack of every suite that it met failed.",
+        "Checks: where one fails, take the worst case as an upper bound; the report says why.",
+    ]
 
 
 def headings(found: Sequence[Line]) -> dict[str, str]:
@@ -135,14 +163,16 @@ def headings(found: Sequence[Line]) -> dict[str, str]:
 def as_markdown(found: Sequence[Line], notes: Sequence[str] = ()) -> str:
     """The table as GitHub shows it, with a legend."""
     named = headings(found)
-    head = ["data set", "row", "seeds", *named.values()]
+    head = ["data set", "row", "seeds", *named.values(), "checks that fail"]
     body = [
-        [line.data_set, line.row, str(len(line.seeds)), *(_words(line.cells.get(column)) for column in named)]
+        [line.data_set, line.row, str(len(line.seeds))]
+        + [line.cells[column].words if column in line.cells else "" for column in named]
+        + [line.checks]
         for line in found
     ]
     rows = [head, ["---"] * len(head), *body]
     table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
-    return f"{table}\n\n" + "".join(f"- {sentence}\n" for sentence in (*LEGEND, *notes))
+    return f"{table}\n\n" + "".join(f"- {sentence}\n" for sentence in (*legend(found), *notes))
 
 
 def as_csv(found: Sequence[Line]) -> str:
@@ -157,7 +187,3 @@ def as_csv(found: Sequence[Line]) -> str:
             paper = "" if cell.paper is None else cell.paper
             writer.writerow([line.data_set, line.row, line.judged_on, seeds, column, *values, cell.n, paper])
     return out.getvalue()
-
-
-def _words(cell: Cell | None) -> str:
-    return "" if cell is None else cell.words

@@ -83,6 +83,7 @@ def _make(step: Step, shop: Workshop, state: State, watch: Watch) -> float:
         stamps.add_time(step, shop, time.monotonic() - started)
         raise
     stamps.finish(step, shop, took := time.monotonic() - started)
+    step.tidy(shop)
     return took
 
 

@@ -51,6 +51,9 @@ class Step(ABC):
         """Whether what a stopped run left can be trusted to be gone on with."""
         return False
 
+    def tidy(self, shop: Workshop) -> None:
+        """Remove what is needed only until the step is done; called when it is."""
+
     def clear(self, shop: Workshop) -> None:
         """Remove all that the step ever made."""
         for path in (*self.pieces(shop), *self.leavings(shop)):
