@@ -169,22 +169,6 @@ def test_panels_are_drawn_when_asked(folder, tmp_path):
             assert 500 < drawn.height < 1300
 
 
-def test_the_demo_says_where_its_page_is(tmp_path, monkeypatch):
-    pytest.importorskip("sklearn")
-    from linocut.recipes import demo
-
-    opened = []
-    monkeypatch.setattr(demo, "_section", lambda photograph, number: "")
-    monkeypatch.setattr("webbrowser.open", opened.append)
-    result = call("demo", "--out", tmp_path / "page")
-    page = tmp_path / "page" / "index.html"
-    assert page.exists()
-    assert str(page) in result.stdout
-    assert opened == []
-    assert json.loads(call("demo", "--out", tmp_path / "page", "--json", "--open").stdout)["page"] == str(page)
-    assert opened == [page.as_uri()]
-
-
 @pytest.mark.parametrize(("healthy", "status"), [(True, 0), (False, 1)])
 def test_the_doctors_status(monkeypatch, healthy, status):
     from linocut.recipes import doctor
@@ -196,3 +180,14 @@ def test_the_doctors_status(monkeypatch, healthy, status):
     assert result.exit_code == status
     assert "look here" in result.stdout
     assert json.loads(call("doctor", "--json").stdout)["healthy"] is healthy
+
+
+def test_a_figure_of_the_steps_is_drawn_beside_the_files(folder, tmp_path):
+    pytest.importorskip("matplotlib")
+    result = transform(folder, "--out", tmp_path / "out", "--figure", tmp_path / "steps.svg")
+    assert result.exit_code == 0
+    text = (tmp_path / "steps.svg").read_text()
+    assert "palette" in text
+    refused = transform(folder, "--out", tmp_path / "other", "--figure", tmp_path / "steps.gif")
+    assert refused.exit_code == 2
+    assert not (tmp_path / "other").exists()

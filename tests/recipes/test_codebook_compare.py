@@ -7,7 +7,8 @@ from PIL import Image
 
 from linocut.errors import InputError
 from linocut.recipes import codebook_compare as comparing
-from linocut.recipes.codebook_figures import palette_figure, save_figure, tradeoff_figure
+from linocut.recipes.codebook_figures import palette_figure, tradeoff_figure
+from linocut.recipes.figures import save_figure
 from linocut.transform.modules import AdaptiveCodebook, FixedCodebook
 
 

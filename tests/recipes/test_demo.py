@@ -1,4 +1,4 @@
-"""The demonstration page stands by itself."""
+"""The demonstration page stands by itself, and says what was measured."""
 
 import re
 from html.parser import HTMLParser
@@ -7,12 +7,22 @@ import pytest
 
 pytest.importorskip("sklearn", reason="the photographs come with scikit-learn: pip install 'linocut[data]'")
 
-from linocut.recipes import demo
+from linocut.recipes import demo, demo_photographs
+from linocut.recipes.reproduce.stamps import State
+
+from .reproduce.conftest import Notes
+from .reproduce.tiny import shorten, tiny
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    return demo.write_demo(tmp_path_factory.mktemp("demo")).read_text(encoding="utf-8")
+    undo = shorten()
+    session = demo.prepare_demo(tmp_path_factory.mktemp("demo"), scale=tiny, rows=("baseline", "acab-retrained"))
+    assert set(session.states.values()) == {State.DUE}
+    session.carry_out(Notes())
+    text = demo.write_page(session).read_text(encoding="utf-8")
+    undo()
+    return text
 
 
 class Reader(HTMLParser):
@@ -39,7 +49,8 @@ def test_the_page_names_no_address_but_its_own_pictures(page):
     reader.feed(page)
     assert reader.open == []
     assert reader.pictures >= 14
-    assert all(address.startswith("data:image/") for address in reader.addresses)
+    own = [address for address in reader.addresses if not address.startswith("data:image/")]
+    assert own == ["report/report.html"]
     assert "http:" not in page
     assert "https:" not in page
     assert "@import" not in page
@@ -55,6 +66,15 @@ def test_nothing_is_left_to_fill_in(page):
 def test_the_page_says_the_catch(page):
     assert "empirical defence" in page
     assert "worst case" in page
+    assert "The verdict" in page
+
+
+def test_the_table_has_a_row_a_network_with_intervals_and_checks(page):
+    table = re.search(r"<table>(.*)</table>", page, re.S)[1]
+    assert table.count("<tr>") == 3
+    assert "ATTA + AC+AB, retrained" in table
+    assert len(re.findall(r"<small>\d+–\d+</small>", table)) == 2 * len(re.findall(r"<td[^>]*>\d", table)) / 2
+    assert "checks<br>that fail" in table
 
 
 def test_the_number_of_colours_is_that_of_the_transform(page):
@@ -64,6 +84,6 @@ def test_the_number_of_colours_is_that_of_the_transform(page):
 
 
 def test_without_scikit_learn_the_message_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(demo.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(demo.InputError, match="pip install"):
-        demo.photographs()
+    monkeypatch.setattr(demo_photographs.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(demo_photographs.InputError, match="pip install"):
+        demo_photographs.photographs()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Fixed codebooks: fit, show, compare with adaptive ones.")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Figure = Annotated[Path | None, typer.Option(help="Draw a PNG file.")]
+Figure = Annotated[Path | None, typer.Option(help="Draw a PNG, SVG or PDF file.")]
 MOST_LISTED = 10
 
 
@@ -79,7 +79,8 @@ def compare(
     book = FixedCodebook.load(codebook) if codebook else codebook_compare.own_codebook(pictures, r)
     measures = list(codebook_compare.compare(pictures, book, eps))
     if figure is not None:
-        from linocut.recipes.codebook_figures import save_figure, tradeoff_figure
+        from linocut.recipes.codebook_figures import tradeoff_figure
+        from linocut.recipes.figures import save_figure
 
         save_figure(tradeoff_figure(measures, eps, book), figure)
     if as_json:
@@ -100,7 +101,8 @@ def _tell(book: "FixedCodebook", path: Path, figure: Path | None, as_json: bool)
     apart = separations(np.array(colors))
     title = f"{origin.get('data') or path.name}: {origin.get('builder', 'given')} codebook"
     if figure is not None:
-        from linocut.recipes.codebook_figures import palette_figure, save_figure
+        from linocut.recipes.codebook_figures import palette_figure
+        from linocut.recipes.figures import save_figure
 
         save_figure(palette_figure(book, title), figure)
     if as_json:

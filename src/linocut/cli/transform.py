@@ -37,6 +37,10 @@ def transform(
     explain: Annotated[
         bool, typer.Option("--explain", help="also draw, for each image, what each step did (in OUT/explained)")
     ] = False,
+    figure: Annotated[
+        Path | None,
+        typer.Option(help="also draw the steps of the first 12 images as one PNG, SVG or PDF; of one, its pipeline"),
+    ] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="exit 0 although some files were left out")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON, and nothing else, on standard output")] = False,
 ) -> None:
@@ -47,7 +51,7 @@ def transform(
     """
     from linocut.cli.tables_transform import print_summary, progress
     from linocut.errors import InputError
-    from linocut.recipes import device_choice, file_plan, transform_files
+    from linocut.recipes import device_choice, figures, file_plan, strip, transform_files
     from linocut.recipes.transform_summary import as_record, summarize
     from linocut.transform.modules import EssentialFeatures
     from linocut.transform.presets import preset_settings
@@ -69,6 +73,8 @@ def transform(
     chosen = preset_settings(preset, image_size) if preset else {}
     features = EssentialFeatures(**{**chosen, **{key: value for key, value in given.items() if value is not None}})
     where = device_choice.choose(device)
+    if figure is not None:
+        figures.check_ending(figure)
     jobs = file_plan.plan(inputs, out, explain=explain)
     transform_files.prepare_folder(out)
 
@@ -84,6 +90,11 @@ def transform(
         raise typer.Exit(1) from None
     summary = summarize(outcomes, time.monotonic() - start)
     outcomes.sort(key=lambda outcome: outcome.job.source)
+    if figure is not None:
+        sources = [outcome.job.source for outcome in outcomes if outcome.problem is None]
+        if sources:
+            drawn = strip.strip_figure(strip.explained(sources[: strip.MOST_ROWS], features), features.settings())
+            figures.save_figure(drawn, figure)
     if as_json:
         records = [as_record(outcome) for outcome in outcomes]
         typer.echo(json.dumps({"settings": features.settings(), "device": str(where), **summary, "files": records}))

@@ -1,14 +1,13 @@
 """Two figures: what a codebook holds, and what fixed and adaptive codebooks trade."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from linocut.data.images import read_image
-from linocut.errors import InputError
 from linocut.recipes.codebook_compare import Mean, Measure, curve
+from linocut.recipes.figures import new_figure
 from linocut.transform.fixed import separations
 from linocut.transform.modules import AdaptiveCodebook, FixedCodebook
 
@@ -21,24 +20,6 @@ KINDS = (
 )
 MOST_LABELLED = 40
 MOST_IN_TABLE = 12
-
-
-def new_figure(width: float, height: float) -> Any:
-    """An empty figure, without any window or global state."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError("figures need matplotlib: pip install 'linocut[report]'") from None
-    return Figure(figsize=(width, height), layout="constrained", dpi=150)
-
-
-def save_figure(figure: Any, path: Path) -> None:
-    """Write the figure as PNG."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, format="png")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
 
 
 # ------------------------------------------------------------------------------------------- the palette

@@ -8,12 +8,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
+import jinja2  # noqa: F401 - imported here once, not in every child
 import torch
+from tests.recipes.reproduce.tiny import NUMERICS, shorten, tiny_plan
 
+import linocut.report
 from linocut.recipes.reproduce import runner, stamps
 from linocut.recipes.reproduce.shelf import Shelf
 from linocut.recipes.reproduce.step import Workshop
-from tests.recipes.reproduce.tiny import NUMERICS, shorten, tiny_plan
 
 
 def die():
@@ -51,18 +53,21 @@ def child(out, shelf, name, moment):
     runner.carry_out(tiny_plan(shop), shop, NUMERICS, {}, Deadly(name if moment == "within" else ""))
 
 
-def main(out):
+def main(out, each):
     shorten()
     torch.set_num_threads(1)
     shelf = Shelf(None)
-    steps = tiny_plan(Workshop(out=out, shelf=shelf, device=torch.device("cpu"))).steps
-    tells = [step.name for step in steps if "ledger" in step.name or step.name.endswith("baseline/seed-0/model")]
-    kills = [
-        (step.name, moment)
-        for step in steps
-        for moment in ("begun", "within", "unstamped")
-        if moment != "within" or step.name in tells
-    ]
+    shop = Workshop(out=out, shelf=shelf, device=torch.device("cpu"))
+    steps = tiny_plan(shop).steps
+    for step in steps:
+        step.inputs(shop)  # reads the data, which the children then share
+    kills = []
+    for number, step in enumerate(steps):
+        tells = "ledger" in step.name or step.name.endswith("baseline/seed-0/model")
+        moments = ["begun", "within", "unstamped"] if tells else ["begun", "unstamped"]
+        turned = moments[number % len(moments) :] if each == 1 else moments
+        kills += [(step.name, moment) for moment in turned[:each]]
+    assert callable(linocut.report.write)  # what it imports is then there for every child
     statuses = []
     for name, moment in [*kills, ("", "")]:
         pid = os.fork()
@@ -75,4 +80,4 @@ def main(out):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -59,7 +59,7 @@ def test_a_changed_setting_redoes_the_training_and_all_after_it(copy):
 def test_another_seed_leaves_the_first_alone(copy):
     made = do(tiny_plan(copy, rows=("baseline",), seeds=(0, 1)), copy).made
     assert made == [name.replace("seed-0", "seed-1") for name in ALL if name.startswith(BASE)] + ["report"]
-    rows = list(csv.DictReader((copy.out / "overview.csv").open()))
+    rows = list(csv.DictReader((copy.out / "overview.csv").read_text().splitlines()))
     assert {row["seeds"] for row in rows} == {"0 1"}
     assert all(float(row["low"]) <= float(row["mean"]) <= float(row["high"]) for row in rows)
 
@@ -140,15 +140,15 @@ def test_a_signal_has_its_own_status():
         assert watch.status(stopped.value) == 128 + number
 
 
-def test_killed_at_every_step_it_comes_to_the_same_end(tmp_path, finished):
-    """Three kills a step: when it is begun, within it, and when all but its stamp is there."""
+def test_killed_at_every_step_it_comes_to_the_same_end(tmp_path, finished, count):
+    """Kills when a step is begun, within it, and when all but its stamp is there; one of these a step, or all three."""
     nursery = Path(__file__).with_name("nursery.py")
-    command = [sys.executable, "-W", "ignore", str(nursery), str(tmp_path / "out")]
+    command = [sys.executable, "-W", "ignore", str(nursery), str(tmp_path / "out"), str(count(1, 3))]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     outcome = json.loads(done.stdout.splitlines()[-1])
-    assert outcome["killed"] == outcome["kills"] > 2 * len(ALL)
+    assert outcome["killed"] == outcome["kills"] >= len(ALL)
     assert outcome["last"] == 0
     for name in ("overview.csv", f"{FIXED}/codebook.json", f"{BASE}/model/card.json"):
         assert (tmp_path / "out" / name).read_bytes() == (finished / name).read_bytes()

@@ -2,7 +2,6 @@
 
 import json
 import platform
-import shutil
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -99,8 +98,8 @@ class Train(Model):
         named = [folder / name for name in ("config.json", "log.jsonl", "curves.png", "checkpoints", "tensorboard")]
         return named + list(folder.glob("canvas-*.work"))
 
-    def tidy(self, shop: Workshop) -> None:
-        shutil.rmtree(shop.out / self.work.place / "checkpoints", ignore_errors=True)  # gigabytes, at the paper's size
+    def scaffolding(self, shop: Workshop) -> list[Path]:
+        return [shop.out / self.work.place / "checkpoints"]  # gigabytes, at the paper's size
 
     def can_go_on(self, shop: Workshop) -> bool:
         try:

@@ -98,15 +98,14 @@ def _line(group: Sequence[Work], records: Records) -> Line:
                 n=found[0].n,
                 paper=getattr(paper, _IN_PAPER.get(column, column), None),
             )
+    codes = {code for work in group for record in records[work.place] for code in failed(find_all(record))}
     return Line(
         data_set=first.data_set,
         row=first.row,
         judged_on=first.config.data_set,
         seeds=tuple(work.config.seed for work in group),
         cells=cells,
-        failed=tuple(
-            sorted({code for work in group for record in records[work.place] for code in failed(find_all(record))})
-        ),
+        failed=tuple(sorted(codes)),
     )
 
 

@@ -13,7 +13,7 @@ from linocut.recipes.reproduce import stamps
 from linocut.recipes.reproduce.plan import Plan
 from linocut.recipes.reproduce.scales import Numerics
 from linocut.recipes.reproduce.stamps import State
-from linocut.recipes.reproduce.step import Step, Watch, Workshop
+from linocut.recipes.reproduce.step import Step, Watch, Workshop, remove
 from linocut.training.folder import own_folder
 
 PLAN_FILE = "plan.json"
@@ -74,7 +74,7 @@ def _make(step: Step, shop: Workshop, state: State, watch: Watch) -> float:
     """Make the step and stamp it; the seconds it took."""
     if state is State.DUE:
         stamps.stamp_path(step, shop).unlink(missing_ok=True)  # first, so that a kill here leaves nothing to believe
-        step.clear(shop)
+        remove((*step.pieces(shop), *step.leavings(shop)))
         stamps.begin(step, shop)
     started = time.monotonic()
     try:
@@ -83,7 +83,7 @@ def _make(step: Step, shop: Workshop, state: State, watch: Watch) -> float:
         stamps.add_time(step, shop, time.monotonic() - started)
         raise
     stamps.finish(step, shop, took := time.monotonic() - started)
-    step.tidy(shop)
+    remove(step.scaffolding(shop))
     return took
 
 

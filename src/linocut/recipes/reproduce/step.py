@@ -4,7 +4,7 @@ import hashlib
 import json
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,16 +51,18 @@ class Step(ABC):
         """Whether what a stopped run left can be trusted to be gone on with."""
         return False
 
-    def tidy(self, shop: Workshop) -> None:
-        """Remove what is needed only until the step is done; called when it is."""
+    def scaffolding(self, shop: Workshop) -> list[Path]:
+        """What of the leavings is of no use once the step is done."""
+        return []
 
-    def clear(self, shop: Workshop) -> None:
-        """Remove all that the step ever made."""
-        for path in (*self.pieces(shop), *self.leavings(shop)):
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
+
+def remove(paths: Iterable[Path]) -> None:
+    """Remove files and folders, those that are there."""
+    for path in paths:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def digest(content: Any) -> str:

@@ -1,0 +1,124 @@
+"""`linocut reproduce` and `linocut demo` as a person types them."""
+
+import json
+from functools import partial
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("sklearn", reason="digits come with scikit-learn: pip install 'linocut[data]'")
+
+from linocut.cli import app
+from linocut.recipes import demo as demo_recipe
+from linocut.recipes.reproduce import scales
+from linocut.recipes.reproduce.interruption import Stopped
+
+from ..recipes.reproduce.tiny import shorten, tiny
+
+
+@pytest.fixture(autouse=True)
+def tiny_smoke(monkeypatch):
+    """The scale `smoke` in seconds."""
+    undo = shorten()
+    monkeypatch.setitem(scales.SCALES, "smoke", tiny)
+    yield
+    undo()
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+ONE = ("reproduce", "--dataset", "digits", "--row", "natural", "--scale", "smoke", "--device", "cpu")
+
+
+def test_a_dry_run_says_what_would_be_done_and_writes_nothing(tmp_path):
+    result = call(*ONE, "--out", tmp_path / "out", "--dry-run")
+    assert result.exit_code == 0
+    assert "train small-net naturally, 2 epochs" in result.stdout
+    assert "suite pgd-margin-1 on 3 images" in result.stdout
+    assert "Left to do: at most" in result.stdout
+    assert not (tmp_path / "out").exists()
+
+
+def test_it_runs_to_the_report_and_the_second_time_does_nothing(tmp_path):
+    first = call(*ONE, "--out", tmp_path / "out")
+    assert first.exit_code == 0, first.output
+    assert "took" in first.stderr
+    assert str(tmp_path / "out" / "report" / "report.html") in first.stdout.replace("\n", "")
+    again = call(*ONE, "--out", tmp_path / "out", "--json")
+    record = json.loads(again.stdout)
+    assert set(record) == {"report", "overview", "verdict"}
+    plan = json.loads(call(*ONE, "--out", tmp_path / "out", "--dry-run", "--json").stdout)
+    assert {step["state"] for step in plan["steps"]} == {"done"}
+    assert [step["name"] for step in plan["steps"]][-1] == "report"
+
+
+def test_when_the_minutes_are_over_the_status_and_the_advice_say_so(tmp_path):
+    result = call(*ONE, "--out", tmp_path / "out", "--minutes", "0.0001")
+    assert result.exit_code == 75
+    assert "run the same command again to go on" in result.stderr
+
+
+def test_a_signal_has_a_status_of_its_own(tmp_path, monkeypatch):
+    def stop(*arguments, **settings):
+        raise Stopped(15)
+
+    monkeypatch.setattr("linocut.recipes.reproduce.session.prepare", stop)
+    result = call(*ONE, "--out", tmp_path / "out")
+    assert result.exit_code == 143
+    assert "stopped by SIGTERM" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "there"),
+    [
+        ("--dataset", "svhn", "fashion-mnist"),
+        ("--row", "best", "acab-retrained"),
+        ("--table", "one", "ablation"),
+        ("--scale", "huge", "small"),
+    ],
+)
+def test_what_there_is_not_is_told_in_one_line(tmp_path, option, value, there):
+    result = call("reproduce", "--out", tmp_path / "out", option, value)
+    assert result.exit_code == 2
+    assert there in result.stderr
+
+
+def test_data_that_is_not_there_is_told(tmp_path, monkeypatch):
+    monkeypatch.delenv("LINOCUT_DATA", raising=False)
+    result = call("reproduce", "--dataset", "mnist", "--row", "baseline", "--scale", "small", "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "mnist needs root" in result.stderr
+
+
+@pytest.fixture
+def cut_demo(monkeypatch):
+    """The demo on a plan of seconds, without its photographs."""
+    cut = partial(demo_recipe.prepare_demo, scale=tiny, rows=("baseline", "acab-retrained"))
+    monkeypatch.setattr(demo_recipe, "prepare_demo", cut)
+    monkeypatch.setattr(demo_recipe, "photograph_sections", lambda: ["<p>photographs</p>"])
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    return opened
+
+
+def test_the_demo_ends_with_a_verdict_and_opens_its_page_where_it_can(tmp_path, cut_demo, monkeypatch):
+    monkeypatch.delenv("DISPLAY", raising=False)
+    result = call("demo", "--out", tmp_path / "demo")
+    assert result.exit_code == 0, result.output
+    page = tmp_path / "demo" / "index.html"
+    text = page.read_text(encoding="utf-8")
+    assert "ATTA + AC+AB, retrained, worst case" in text
+    assert "ATTA + AC+AB, retrained, worst case" in " ".join(result.stdout.split())
+    assert "was not run: what holds here may fall to it" in text
+    assert 'href="report/report.html"' in text
+    assert str(page) in result.stdout.replace("\n", "")
+    assert cut_demo == []
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr("sys.platform", "linux")
+    call("demo", "--out", tmp_path / "demo", "--no-open")
+    assert cut_demo == []
+    assert json.loads(call("demo", "--out", tmp_path / "demo", "--json").stdout)["page"] == str(page)
+    assert cut_demo == [page.as_uri()]

@@ -1,0 +1,192 @@
+"""Which rows, how large, in what order, and for how long."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+from linocut.errors import InputError
+from linocut.evaluation.record import Record
+from linocut.recipes.reproduce import overview, scales, verdict
+from linocut.recipes.reproduce.calibration import Calibration, Pace
+from linocut.recipes.reproduce.costs import passes
+from linocut.recipes.reproduce.judging import Evaluate
+from linocut.recipes.reproduce.making import PutBefore
+from linocut.recipes.reproduce.scales import Numerics
+from linocut.recipes.reproduce.session import prepare
+from linocut.recipes.reproduce.shelf import Shelf, some_of
+from linocut.recipes.reproduce.tables import DATA_SETS, TABLES, base_row, chosen, rows_of, words
+from linocut.recipes.training import PAPER, ROWS
+from linocut.report.paper import rows as paper_rows
+
+from .conftest import shop_at
+from .tiny import NUMERICS, tiny, tiny_plan
+
+GPU = Numerics(precision="bfloat16", search="bfloat16", compile=True)
+CODES = {"none": None, "ac+ab": "acab"}
+
+
+def in_paper(data_set):
+    """The rows that the paper reports for a data set, under our names."""
+    found = set()
+    for line in paper_rows():
+        wanted = (line.training, CODES.get(line.transform, line.transform))
+        at = "train" if line.transform_at == "none" else line.transform_at
+        names = [name for name, row in ROWS.items() if (row.method, row.transform, row.transform_at) == (*wanted, at)]
+        if line.dataset == data_set:
+            found |= set(names)
+    return found
+
+
+@pytest.mark.parametrize("data_set", PAPER)
+def test_the_tables_hold_the_papers_rows(data_set):
+    assert set(rows_of("main", data_set)) <= in_paper(data_set)
+    assert set(rows_of("modes", data_set)) <= in_paper(data_set)
+    assert set(rows_of("ablation", data_set)) <= in_paper(data_set)
+    assert in_paper(data_set) <= set(rows_of("square", data_set))
+    assert {row for table in TABLES for row in rows_of(table, data_set)} <= set(ROWS)
+
+
+def test_what_is_asked_for():
+    assert chosen("mnist", "natural", None) == [("mnist", "natural")]
+    assert {name for name, _ in chosen(None, None, "ablation")} == set(PAPER)
+    assert [row for _, row in chosen("cifar-10", None, None)] == list(rows_of("main", "cifar-10"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "there"),
+    [
+        (("svhn", None, None), "fashion-mnist"),
+        (("mnist", "acab", None), "acab-retrained"),
+        (("mnist", None, "table-1"), "ablation"),
+        (("mnist", "natural", "main"), "one of them"),
+    ],
+)
+def test_what_there_is_not_is_refused_with_what_there_is(asked, there):
+    with pytest.raises(InputError, match=there):
+        chosen(*asked)
+    with pytest.raises(InputError, match="smoke, small, paper"):
+        scales.scale_named("huge")
+
+
+def test_rows_have_plain_names():
+    assert words("acab-retrained") == "ATTA + AC+AB, retrained"
+    assert words("natural-fixed-pretrained") == "natural training + fixed codebook, pretrained"
+    assert base_row("natural-fixed-pretrained") == "natural"
+
+
+@pytest.mark.parametrize("data_set", DATA_SETS)
+@pytest.mark.parametrize("row", ["baseline", "fixed-retrained", "natural-acab-pretrained"])
+def test_every_scale_has_a_work_for_every_row(data_set, row):
+    shelf = Shelf(None)
+    small = scales.small(data_set, row, 3, shelf, GPU)
+    assert small.config.seed == 3
+    assert [judgement.suite for judgement in small.judgements] == ["paper", "strong"]
+    assert small.judgements[0].n is None
+    assert small.judgements[1].n <= 1000
+    wanted = {"digits": "small-net", "mnist": "madry-net", "fashion-mnist": "madry-net"}.get(data_set, "wrn-16-4")
+    assert small.config.architecture == wanted
+    smoke = scales.smoke(data_set, row, 0, shelf, GPU)
+    assert smoke.config.data_set == "digits"  # there are no files here
+    assert "figures mean nothing" in smoke.note
+    if data_set == "digits":
+        with pytest.raises(InputError, match="not in the paper"):
+            scales.paper(data_set, row, 0, shelf, GPU)
+    else:
+        paper = scales.paper(data_set, row, 0, shelf, GPU)
+        assert paper.config.precision == "float32"
+        assert {judgement.n for judgement in paper.judgements} == {None}
+
+
+def test_smoke_takes_the_sets_own_images_where_they_are(data_root):
+    work = scales.smoke("mnist", "acab-retrained", 0, Shelf(data_root), GPU)
+    assert work.config.data_set == "mnist"
+    assert len(Shelf(data_root).train(work)) == 256
+
+
+def test_some_images_are_spread_over_the_set():
+    work = tiny("digits", "baseline", 0, Shelf(None), NUMERICS)
+    whole = Shelf(None).train(replace(work, train_images=None))
+    few = some_of(whole, 10)
+    assert len(few) == 10
+    assert torch.equal(few.pixels[-1], whole.pixels[-1])
+    assert few.sha256 != whole.sha256
+    assert some_of(whole, 10**6) is whole
+
+
+def test_every_step_comes_after_what_it_needs(tmp_path):
+    plan = tiny_plan(shop_at(tmp_path), rows=("acab-pretrained", "fixed-retrained", "natural"), seeds=(0, 1))
+    seen = set()
+    for step in plan.steps:
+        assert {need.name for need in step.needs} <= seen
+        seen.add(step.name)
+    assert plan.steps[-1].name == "report"
+    # The baseline is trained for the rows that stand on it, and not judged, since nobody asked.
+    assert "digits/baseline/seed-1/model" in seen
+    assert "digits/baseline/seed-1/ledger-pgd-ce-1" not in seen
+    assert sum(isinstance(step, PutBefore) for step in plan.steps) == 2
+    judged = [step for step in plan.steps if isinstance(step, Evaluate)]
+    assert all((step.twin is None) == (step.work.row == "natural") for step in judged)
+
+
+def test_times_are_measured_and_nothing_is_written(tmp_path):
+    rows = [("digits", "acab-retrained")]
+    session = prepare(
+        rows, scale=tiny, seeds=[0], out=tmp_path / "out", root=None, device=torch.device("cpu"), title="t"
+    )
+    assert all(told["seconds"] > 0 for told in session.estimates.values())
+    assert session.seconds_left == pytest.approx(sum(told["seconds"] for told in session.estimates.values()))
+    assert not (tmp_path / "out").exists()
+    assert json.dumps(session.estimates)
+
+
+def test_a_speed_is_measured_once_and_grows_with_the_network(tmp_path):
+    calibration, shelf = Calibration(torch.device("cpu"), tmp_path), Shelf(None)
+    work = tiny("digits", "baseline", 0, shelf, NUMERICS)
+    speed = calibration.of(work, shelf.train(work))
+    assert speed is calibration.of(work.with_config(seed=5, epochs=9), shelf.train(work))
+    steeper = calibration.of(work.with_config(num_steps=30), shelf.train(work))
+    assert steeper.step > speed.step > 0
+    assert speed.transform == 0
+    assert Pace(batch=2.0, image=0.5).of(5, 2) == 3 * 2.0 + 5 * 0.5
+
+
+def test_the_costs_of_attacks_are_counted():
+    from linocut.attacks import apgd, noise_averaged, pgd, square, transfer
+
+    climb = pgd.PGD(num_steps=7)
+    assert passes(climb) == (7, 1)
+    assert passes(apgd.TargetedAPGD(num_steps=10, num_targets=3))[0] == 30
+    assert passes(noise_averaged.NoiseAveragedPGD(num_steps=5, copies=4))[0] == 20
+    assert passes(square.Square(num_queries=50)) == (0, 50)
+    assert passes(transfer.Continued(first=climb, second=climb)) == (14, 2)
+
+
+def test_the_worst_case_is_over_all_suites(finished):
+    shop = shop_at(finished)
+    report = tiny_plan(shop).steps[-1]
+    records = report.records(shop)
+    both = records["digits/baseline/seed-0"]
+    assert [type(record) for record in both] == [Record, Record]
+    examples, standing = overview.worst(both, "linf")
+    assert standing <= examples - both[0].broken_by(both[0].counting("linf")) - both[1].wrong()
+    lines = overview.lines(report.works, records)
+    assert [line.row for line in lines] == ["fixed-pretrained", "baseline"]
+    for line in lines:
+        for cell in line.cells.values():
+            assert cell.low <= cell.mean <= cell.high
+            assert cell.n == 3
+    assert "L∞ worst, n=3" in overview.as_markdown(lines)
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "said"), [(40, 10, "helps"), (10, 40, "makes it worse"), (3, 2, "no difference that 100")]
+)
+def test_the_verdict_follows_the_images_on_which_both_differ(gained, lost, said):
+    work = tiny("digits", "acab-retrained", 0, Shelf(None), NUMERICS)
+    found = verdict.Comparison(
+        work=work, base=work, norm="l2", n=100, standing=30 + gained, base_standing=30 + lost, gained=gained, lost=lost
+    )
+    assert said in found.sentence
+    assert f"{30 + gained:.1f} %" in found.sentence
