@@ -46,6 +46,7 @@ def write_page(session: Session) -> Path:
     page = _template("demo_page.html").substitute(
         verdict="".join(f"<li>{html.escape(told)}</li>" for told in verdict.sentences(report.works, records)),
         table="".join(_table(found)),
+        count=found[0].cells["clean"].n,
         cut="".join(f"<li>{html.escape(told)}</li>" for told in what_was_cut(session)),
         sections="\n".join(photograph_sections()),
     )

@@ -15,7 +15,7 @@ from linocut.transform.modules import EssentialFeatures
 
 MOST_ROWS = 12
 CELL = 1.7  # inches
-_SWATCH = (240, 240)
+_SWATCH = 240  # pixels, the width of a palette
 
 
 def explained(paths: Sequence[Path], features: EssentialFeatures) -> list[tuple[str, Explanation]]:
@@ -35,6 +35,8 @@ def strip_figure(found: Sequence[tuple[str, Explanation]], settings: dict[str, A
     titles = list(rows[0])
     tall = sum(min(3.0, max(0.4, row["input"].height / row["input"].width)) for row in rows)
     figure = new_figure(CELL * len(titles), CELL * tall + 0.5)
+    if alone:
+        figure.get_layout_engine().set(wspace=0.1)  # room for the arrows
     grid = figure.subplots(len(rows), len(titles), squeeze=False)
     for place, title in zip(grid[0], titles, strict=True):
         place.set_title(title, fontsize=9)
@@ -44,7 +46,7 @@ def strip_figure(found: Sequence[tuple[str, Explanation]], settings: dict[str, A
             place.set(xticks=[], yticks=[])
             place.spines[:].set_visible(False)
             if alone and title != titles[-1]:
-                place.annotate("", (1.12, 0.5), (1.0, 0.5), xycoords="axes fraction", arrowprops={"arrowstyle": "->"})
+                place.annotate("", (1.11, 0.5), (1.01, 0.5), xycoords="axes fraction", arrowprops={"arrowstyle": "->"})
         assert explanation.palette is not None
         axes[0].set_ylabel(name if len(name) <= 24 else f"{name[:11]}…{name[-11:]}", fontsize=7)
         axes[titles.index("palette")].set_xlabel(f"{len(explanation.palette)} colours", fontsize=7)
@@ -54,12 +56,14 @@ def strip_figure(found: Sequence[tuple[str, Explanation]], settings: dict[str, A
 def _steps(explanation: Explanation, settings: dict[str, Any], *, kernels: bool) -> dict[str, Image.Image]:
     assert explanation.palette is not None
     assert explanation.population is not None
+    picture = as_picture(explanation.input)
+    swatch = (_SWATCH, max(1, round(_SWATCH * picture.height / picture.width)))
     steps = {
-        "input": as_picture(explanation.input),
+        "input": picture,
         "edges": edge_picture(explanation.edge_response, settings["edge_thresholds"]),
         "kernel choice": kernel_picture(explanation.kernel_index, len(settings["kernel_sizes"])),
         "blurred": as_picture(explanation.blurred),
-        "palette": palette_strip(explanation.palette, explanation.population, _SWATCH),
+        "palette": palette_strip(explanation.palette, explanation.population, swatch),
         "output": as_picture(explanation.output),
     }
-    return {name: picture for name, picture in steps.items() if kernels or name != "kernel choice"}
+    return {name: step for name, step in steps.items() if kernels or name != "kernel choice"}
