@@ -31,7 +31,7 @@ class Notes:
         self.made.append(step.name)
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True)
 def short_attacks():
     undo = shorten()
     yield
@@ -50,10 +50,12 @@ def do(plan, shop, **notes):
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory, short_attacks):
+def finished(tmp_path_factory):
     out = tmp_path_factory.mktemp("reproduction") / "out"
     shop = shop_at(out)
+    undo = shorten()
     do(tiny_plan(shop), shop)
+    undo()
     return out
 
 

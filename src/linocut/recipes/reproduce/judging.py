@@ -95,6 +95,7 @@ class Evaluate(Step):
             seed=SEED,
             device=str(shop.device),
             precision=wanted.precision,
+            compile=wanted.compile,
         )
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*the last line was cut short")

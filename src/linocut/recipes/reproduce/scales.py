@@ -55,7 +55,7 @@ def paper(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) 
         config=config,
         judgements=(
             Judgement(suite="paper", n=None, batch_size=batch),
-            Judgement(suite="strong", n=None, batch_size=batch, precision=numerics.search),
+            Judgement(suite="strong", n=None, batch_size=batch, precision=numerics.search, compile=numerics.compile),
         ),
     )
 

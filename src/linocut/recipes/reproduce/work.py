@@ -10,13 +10,17 @@ Precision = Literal["float32", "bfloat16"]
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """One evaluation: a suite on the first n test images of the fixed order (all if None)."""
+    """One evaluation: a suite on the first n test images of the fixed order (all if None).
+
+    precision and compile: of the copy on which attacks search; the network itself decides, in float32.
+    """
 
     suite: str
     n: int | None
     batch_size: int
     eps: float | None = None
     precision: Precision = "float32"
+    compile: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
