@@ -102,6 +102,17 @@ def test_pairs_share_training_and_images(tmp_path):
     assert pairs([*others, twin]) == []
 
 
+def test_a_twin_of_another_suite_is_none_and_one_of_the_same_seed_is_preferred(tmp_path):
+    mine, twin = twins(tmp_path, 500, 100)
+    made_up(tmp_path / "again", n=1000, published={"l2": 9}, worst={"l2": 9}, the_card=card("again", None))
+    [again] = read_all([tmp_path / "again"])
+    for subject, seed in ((mine, 1), (twin, 0), (again, 1)):
+        subject.record.made_with["card"]["recipe"]["seed"] = seed
+    assert pairs([twin, again, mine]) == [(mine, again)]
+    mine.record.settings["suite"] = "another"
+    assert pairs([twin, again, mine]) == []
+
+
 def test_without_twins_the_best_is_named(tmp_path):
     for name, worst in (("low", 10), ("high", 30)):
         made_up(tmp_path / name, published={"linf": 40}, worst={"linf": worst}, the_card=card(name, None))

@@ -23,17 +23,33 @@ class Gain:
 
 
 def pairs(subjects: Sequence[Subject]) -> list[tuple[Subject, Subject]]:
-    """Each model behind a transform with its twin: trained the same way, judged on the same images."""
-    plain: dict[tuple[object, str | None], Subject] = {}
+    """Each model behind a transform with its twin: trained the same way, judged by the same suite on the same images.
+
+    Where several would do, as they do with several seeds, the twin of the same seed is taken, else the first.
+    """
+    found = []
     for subject in subjects:
-        if subject.identity.transform == "none":
-            plain.setdefault((subject.sample, subject.identity.training), subject)
-    return [
-        (subject, plain[key])
-        for subject in subjects
-        if subject.identity.transform not in (None, "none")
-        and (key := (subject.sample, subject.identity.training)) in plain
-    ]
+        if subject.identity.transform in (None, "none"):
+            continue
+        plain = [other for other in subjects if other.identity.transform == "none" and _alike(subject, other)]
+        plain.sort(key=lambda other: _seed(other) != _seed(subject))
+        found += [(subject, twin) for twin in plain[:1]]
+    return found
+
+
+def _alike(subject: Subject, other: Subject) -> bool:
+    return (
+        subject.sample == other.sample
+        and subject.identity.training == other.identity.training
+        and subject.record.settings["suite"] == other.record.settings["suite"]
+    )
+
+
+def _seed(subject: Subject) -> object:
+    """The seed of the training, as far as the card says."""
+    card = subject.record.made_with.get("card")
+    recipe = card.get("recipe") if isinstance(card, dict) else None
+    return recipe.get("seed") if isinstance(recipe, dict) else None
 
 
 def against_twins(matched: Sequence[tuple[Subject, Subject]]) -> list[str]:
