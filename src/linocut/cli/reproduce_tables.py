@@ -36,6 +36,14 @@ def print_plan(session: "Session") -> None:
         console.print(f"Note: {note}", soft_wrap=True, highlight=False)
     if not all(told["whole_batches"] for told in session.estimates.values()):
         console.print("Whole batches would have taken too long to time: some figures are reckoned from four images.")
+    painted = {
+        _of(step): f"{1 / told['transform_seconds']:,.0f}"
+        for step in session.plan.steps
+        if "transform_seconds" in (told := session.estimates[step.name])
+    }
+    if painted:
+        rates = ", ".join(f"{row} {rate}" for row, rate in painted.items())
+        console.print(f"The transforms alone, images a second: {rates}.", soft_wrap=True, highlight=False)
     bound = "at most " if any(told["at_most"] for told in session.estimates.values()) else ""
     console.print(
         f"Left to do: {bound}{span(session.seconds_left)} on {session.shop.device}. "
@@ -51,17 +59,21 @@ def print_outcome(lines: Sequence["Line"], verdict: Sequence[str], notes: Sequen
 
     console = Console()
     named = headings(lines)
-    heads = [name.replace(", ", "\n").replace(" ", "\n") for name in named.values()]
-    table = Table("", *heads, "checks\nthat fail", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("", no_wrap=True)
+    for name in named.values():
+        table.add_column(name.replace(", ", "\n").replace(" ", "\n"), justify="right", no_wrap=True)
     several = len({line.data_set for line in lines}) > 1
     for line in lines:
-        cells = [escape(line.cells[key].words) if key in line.cells else "" for key in named]
-        cells = [cell.replace(" ", "\n") for cell in cells]
-        table.add_row(f"{line.data_set}/{line.row}" if several else line.row, *cells, "\n".join(line.failed) or "none")
+        cells = [escape(line.cells[key].words).replace(" ", "\n") if key in line.cells else "" for key in named]
+        table.add_row(f"{line.data_set}/{line.row}" if several else line.row, *cells)
     console.print(table)
     for sentence in (*legend(lines), *notes):
         console.print(sentence, style="dim", markup=False, highlight=False)
-    for sentence in verdict:
+    for line in lines:
+        console.print(f"  {line.data_set}/{line.row}: {line.checks}", style="dim", markup=False, highlight=False)
+    console.print("Verdict", style="bold")
+    for sentence in verdict or ["Nothing to compare: no row was judged both with and without a transform."]:
         console.print(f"- {sentence}", markup=False, highlight=False)
     console.print(f"The report is {page}", soft_wrap=True, highlight=False)
 

@@ -139,6 +139,8 @@ def test_times_are_measured_and_nothing_is_written(tmp_path):
     assert session.seconds_left == pytest.approx(sum(told["seconds"] for told in session.estimates.values()))
     assert not (tmp_path / "out").exists()
     assert json.dumps(session.estimates)
+    assert session.estimates["digits/acab-retrained/seed-0/model"]["transform_seconds"] > 0
+    assert "transform_seconds" not in session.estimates["digits/baseline/seed-0/model"]
 
 
 def test_a_speed_is_measured_once_and_grows_with_the_network(tmp_path):
@@ -177,7 +179,10 @@ def test_the_worst_case_is_over_all_suites(finished):
         for cell in line.cells.values():
             assert cell.low <= cell.mean <= cell.high
             assert cell.n == 3
-    assert "L∞ worst, n=3" in overview.as_markdown(lines)
+    assert "per cent of 3 images" in overview.as_markdown(lines)
+    assert overview.headings(lines)["linf_worst"] == "L∞ worst"
+    more = {**lines[0].cells, "clean": replace(lines[0].cells["clean"], n=9)}
+    assert overview.headings([replace(lines[0], cells=more)])["linf_worst"] == "L∞ worst, n=3"
 
 
 @pytest.mark.parametrize(

@@ -41,4 +41,6 @@ def estimate(step: Step, shop: Workshop, calibration: Calibration) -> dict[str, 
 
 
 def _told(seconds: float, speed: Speed | None = None, *, at_most: bool = False) -> dict[str, Any]:
-    return {"seconds": round(seconds, 1), "at_most": at_most, "whole_batches": speed is None or speed.whole}
+    told = {"seconds": round(seconds, 1), "at_most": at_most, "whole_batches": speed is None or speed.whole}
+    # What the transform alone costs an image is part of the seconds; a reader wants to see it by itself.
+    return told | ({"transform_seconds": speed.transform} if speed is not None and speed.transform else {})

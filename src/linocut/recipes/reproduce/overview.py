@@ -139,10 +139,12 @@ def _paper(work: Work) -> PaperRow | None:
 def legend(found: Sequence[Line]) -> list[str]:
     """What the figures and the columns mean."""
     several = any(len(line.seeds) > 1 for line in found)
-    bounds = "the mean over seeds (lowest–highest)" if several else "(95 % interval)"
+    bounds = "the mean over seeds (lowest–highest)" if several else "the share (95 % interval)"
     paper = any(cell.paper is not None for line in found for cell in line.cells.values())
+    count = shared_count(found)
+    of = "" if count is None else f" of {count} images"
     return [
-        f"Accuracy in per cent {bounds}{' [the paper' + chr(39) + 's figure]' if paper else ''}.",
+        f"Accuracy in per cent{of}: {bounds}" + (" [the paper's figure]." if paper else "."),
         "PGD and Square: as published (a fixed codebook's PGD is the loop of Chen et al.). "
         "Worst: an image counts only if every attack of every suite that it met failed.",
         "Checks: where one fails, take the worst case as an upper bound; the report says why.",
@@ -150,13 +152,20 @@ def legend(found: Sequence[Line]) -> list[str]:
 
 
 def headings(found: Sequence[Line]) -> dict[str, str]:
-    """The columns that have figures, with the number of images where all rows share it."""
+    """The columns that have figures, each with its number of images, unless all columns share one."""
     named = {}
     for column, name in COLUMNS.items():
         counts = {line.cells[column].n for line in found if column in line.cells}
         if counts:
-            named[column] = f"{name}, n={counts.pop()}" if len(counts) == 1 else name
+            told = len(counts) == 1 and shared_count(found) is None
+            named[column] = f"{name}, n={counts.pop()}" if told else name
     return named
+
+
+def shared_count(found: Sequence[Line]) -> int | None:
+    """The number of images of all figures, if it is the same for all."""
+    counts = {cell.n for line in found for cell in line.cells.values()}
+    return counts.pop() if len(counts) == 1 else None
 
 
 def as_markdown(found: Sequence[Line], notes: Sequence[str] = ()) -> str:
