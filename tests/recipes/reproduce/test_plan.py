@@ -143,6 +143,12 @@ def test_times_are_measured_and_nothing_is_written(tmp_path):
     assert "transform_seconds" not in session.estimates["digits/baseline/seed-0/model"]
 
 
+def test_a_missing_package_is_found_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"linocut\[report\]"):
+        prepare([], scale=tiny, seeds=[0], out=tmp_path, root=None, device=torch.device("cpu"), title="t")
+
+
 def test_a_speed_is_measured_once_and_grows_with_the_network(tmp_path):
     calibration, shelf = Calibration(torch.device("cpu"), tmp_path), Shelf(None)
     work = tiny("digits", "baseline", 0, shelf, NUMERICS)

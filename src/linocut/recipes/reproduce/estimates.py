@@ -10,7 +10,7 @@ from linocut.recipes.reproduce.step import Step, Workshop
 from linocut.training.epochs import steps_per_epoch
 
 CODEBOOK_PIXELS = 2e7  # a second: what counting the colours of all pixels does at least on one core
-START, PAGE = 1.0, 2.0  # seconds that a step and a ledger on the page cost in any case
+START, PAGE = 1.0, 0.5  # seconds that a step and a ledger on the page cost in any case
 
 
 def estimate(step: Step, shop: Workshop, calibration: Calibration) -> dict[str, Any]:

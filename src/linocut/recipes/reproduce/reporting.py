@@ -1,9 +1,12 @@
 """The last step: the report of all ledgers, and the overview over rows and seeds."""
 
+import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import linocut
+from linocut.errors import InputError
 from linocut.evaluation.record import Record
 from linocut.models.files import write_whole
 from linocut.recipes.reproduce import overview, verdict
@@ -20,7 +23,12 @@ class WriteReport(Step):
         self.page_title, self.works, self.ledgers = title, works, ledgers
 
     def inputs(self, shop: Workshop) -> dict[str, Any]:
-        return {"title": self.page_title, "works": [work.place for work in self.works], "notes": self.notes}
+        return {
+            "linocut": linocut.__version__,
+            "title": self.page_title,
+            "works": [work.place for work in self.works],
+            "notes": self.notes,
+        }
 
     @property
     def notes(self) -> list[str]:
@@ -48,3 +56,9 @@ class WriteReport(Step):
         for step in self.ledgers:
             found.setdefault(step.work.place, []).append(Record.read(step.ledger(shop)))
         return found
+
+
+def check_can_report() -> None:
+    """InputError where the last step would fail for want of a package: that should not be found out hours later."""
+    if importlib.util.find_spec("jinja2") is None:
+        raise InputError("the report at the end needs Jinja: pip install 'linocut[report]'")

@@ -13,7 +13,7 @@ from linocut.recipes.reproduce import runner, stamps
 from linocut.recipes.reproduce.calibration import Calibration
 from linocut.recipes.reproduce.estimates import estimate
 from linocut.recipes.reproduce.plan import Plan, Planner
-from linocut.recipes.reproduce.reporting import WriteReport
+from linocut.recipes.reproduce.reporting import WriteReport, check_can_report
 from linocut.recipes.reproduce.scales import Scale
 from linocut.recipes.reproduce.shelf import Shelf
 from linocut.recipes.reproduce.stamps import State
@@ -60,6 +60,7 @@ def prepare(
     root = root or (Path(os.environ["LINOCUT_DATA"]) if "LINOCUT_DATA" in os.environ else None)
     shop = Workshop(out=out.absolute(), shelf=Shelf(root), device=device)
     runner.check_folder(shop)
+    check_can_report()
     numerics = runner.numerics_of(shop)
     plan = Planner(scale, shop.shelf, numerics).plan(rows, seeds, title)
     states = runner.states(plan, shop)
