@@ -64,7 +64,7 @@ def test_a_signal_has_a_status_of_its_own(tmp_path, monkeypatch):
     def stop(*arguments, **settings):
         raise Stopped(15)
 
-    monkeypatch.setattr("linocut.recipes.reproduce.session.prepare", stop)
+    monkeypatch.setattr("linocut.recipes.reproduce.reproduction.prepare", stop)
     result = call(*ONE, "--out", tmp_path / "out")
     assert result.exit_code == 143
     assert "stopped by SIGTERM" in result.stderr

@@ -17,10 +17,10 @@ from .reproduce.tiny import shorten, tiny
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     undo = shorten()
-    session = demo.prepare_demo(tmp_path_factory.mktemp("demo"), scale=tiny, rows=("baseline", "acab-retrained"))
-    assert set(session.states.values()) == {State.DUE}
-    session.carry_out(Notes())
-    text = demo.write_page(session).read_text(encoding="utf-8")
+    reproduction = demo.prepare_demo(tmp_path_factory.mktemp("demo"), scale=tiny, rows=("baseline", "acab-retrained"))
+    assert set(reproduction.states.values()) == {State.DUE}
+    reproduction.carry_out(Notes())
+    text = demo.write_page(reproduction).read_text(encoding="utf-8")
     undo()
     return text
 

@@ -30,14 +30,16 @@ def demo(
         typer.echo("Four networks on digits: natural training, ATTA, ATTA + fixed codebook, ATTA + AC+AB.", err=True)
         typer.echo("Each is trained, then attacked by two suites. Timing this machine ...", err=True)
     with stops(None):
-        session = prepare_demo(out)
-        record = finish(session, as_json=as_json)
-        page = write_page(session)
+        reproduction = prepare_demo(out)
+        record = finish(reproduction, as_json=as_json)
+        page = write_page(reproduction)
     took = time.monotonic() - start
     if as_json:
-        typer.echo(json.dumps(record | {"page": str(page), "seconds": round(took, 1), "cut": what_was_cut(session)}))
+        typer.echo(
+            json.dumps(record | {"page": str(page), "seconds": round(took, 1), "cut": what_was_cut(reproduction)})
+        )
     else:
-        for told in what_was_cut(session):
+        for told in what_was_cut(reproduction):
             typer.echo(f"Cut: {told}")
         typer.echo(f"The page is {page} ({took:.0f} s).")
     if open_page and has_display():

@@ -10,7 +10,7 @@ from linocut.cli.numbers import whole_numbers
 from linocut.cli.stopping import stops
 
 if TYPE_CHECKING:
-    from linocut.recipes.reproduce.session import Session
+    from linocut.recipes.reproduce.reproduction import Reproduction
 
 
 def reproduce(
@@ -44,8 +44,8 @@ def reproduce(
     case what was made is kept, and the same command goes on.
     """
     from linocut.cli.reproduce_tables import print_plan
+    from linocut.recipes.reproduce.reproduction import prepare
     from linocut.recipes.reproduce.scales import scale_named
-    from linocut.recipes.reproduce.session import prepare
     from linocut.recipes.reproduce.tables import chosen
     from linocut.training.world import local_device
 
@@ -54,7 +54,7 @@ def reproduce(
     with stops(minutes):
         if not as_json:
             typer.echo("Timing a few steps of each network on this machine ...", err=True)
-        session = prepare(
+        reproduction = prepare(
             rows,
             scale=chosen_scale,
             seeds=sorted(set(whole_numbers(seeds))) if seeds is not None else [seed],
@@ -64,39 +64,39 @@ def reproduce(
             title=f"{', '.join(dict.fromkeys(name for name, _ in rows))}, scale {scale}",
         )
         if not as_json:
-            print_plan(session)
+            print_plan(reproduction)
         if dry_run:
             if as_json:
-                typer.echo(json.dumps(as_record(session), indent=1))
+                typer.echo(json.dumps(as_record(reproduction), indent=1))
             return
-        record = finish(session, as_json=as_json)
+        record = finish(reproduction, as_json=as_json)
         if as_json:
             typer.echo(json.dumps(record, indent=1))
 
 
-def finish(session: "Session", *, as_json: bool) -> dict[str, Any]:
-    """Carry out the session, show how it gets on, and print what came out; the record of it."""
+def finish(reproduction: "Reproduction", *, as_json: bool) -> dict[str, Any]:
+    """Carry out the reproduction, show how it gets on, and print what came out; the record of it."""
     from linocut.cli.reproduce_tables import Narrator, print_outcome
     from linocut.recipes.reproduce import overview, verdict
 
-    with Narrator(session, shown=not as_json) as narrator:
-        session.carry_out(narrator)
-    report = session.report
-    records = report.records(session.shop)
+    with Narrator(reproduction, shown=not as_json) as narrator:
+        reproduction.carry_out(narrator)
+    report = reproduction.report
+    records = report.records(reproduction.shop)
     lines, told = overview.lines(report.works, records), verdict.sentences(report.works, records)
-    page = session.shop.out / "report" / "report.html"
+    page = reproduction.shop.out / "report" / "report.html"
     if not as_json:
         print_outcome(lines, told, report.notes, page)
-    return {"report": str(page), "overview": str(session.shop.out / "overview.md"), "verdict": told}
+    return {"report": str(page), "overview": str(reproduction.shop.out / "overview.md"), "verdict": told}
 
 
-def as_record(session: "Session") -> dict[str, Any]:
+def as_record(reproduction: "Reproduction") -> dict[str, Any]:
     """The plan as JSON."""
     steps = [
         {"name": step.name, "title": step.title, "needs": [need.name for need in step.needs]}
-        | {"state": session.states[step.name].value}
-        | session.estimates[step.name]
-        for step in session.plan.steps
+        | {"state": reproduction.states[step.name].value}
+        | reproduction.estimates[step.name]
+        for step in reproduction.plan.steps
     ]
-    notes = session.report.notes
-    return {"out": str(session.shop.out), "device": str(session.shop.device), "notes": notes, "steps": steps}
+    notes = reproduction.report.notes
+    return {"out": str(reproduction.shop.out), "device": str(reproduction.shop.device), "notes": notes, "steps": steps}

@@ -15,7 +15,7 @@ from linocut.cli.progress import span
 
 if TYPE_CHECKING:
     from linocut.recipes.reproduce.overview import Line
-    from linocut.recipes.reproduce.session import Session
+    from linocut.recipes.reproduce.reproduction import Reproduction
     from linocut.recipes.reproduce.stamps import State
     from linocut.recipes.reproduce.step import Step, Watch
 
@@ -23,30 +23,30 @@ TICK = 0.5  # seconds between two changes of the live line
 USUAL = 0.5  # of an upper bound is what we reckon with before the first of its kind is done
 
 
-def print_plan(session: "Session") -> None:
+def print_plan(reproduction: "Reproduction") -> None:
     """Every step with its state and its time, and the sum of what is left."""
     console = Console()
     table = Table("", "of", "what", "time", box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, step in enumerate(session.plan.steps, 1):
-        told, state = session.estimates[step.name], session.states[step.name].value
+    for number, step in enumerate(reproduction.plan.steps, 1):
+        told, state = reproduction.estimates[step.name], reproduction.states[step.name].value
         words = f"took {span(told['seconds'])}" if state == "done" else _expected(told)
         table.add_row(str(number), _of(step), step.title, words if state == "to do" else f"{state}, {words}")
     console.print(table)
-    for note in session.report.notes:
+    for note in reproduction.report.notes:
         console.print(f"Note: {note}", soft_wrap=True, highlight=False)
-    if not all(told["whole_batches"] for told in session.estimates.values()):
+    if not all(told["whole_batches"] for told in reproduction.estimates.values()):
         console.print("Whole batches would have taken too long to time: some figures are reckoned from four images.")
     painted = {
         _of(step): f"{1 / told['transform_seconds']:,.0f}"
-        for step in session.plan.steps
-        if "transform_seconds" in (told := session.estimates[step.name])
+        for step in reproduction.plan.steps
+        if "transform_seconds" in (told := reproduction.estimates[step.name])
     }
     if painted:
         rates = ", ".join(f"{row} {rate}" for row, rate in painted.items())
         console.print(f"The transforms alone, images a second: {rates}.", soft_wrap=True, highlight=False)
-    bound = "at most " if any(told["at_most"] for told in session.estimates.values()) else ""
+    bound = "at most " if any(told["at_most"] for told in reproduction.estimates.values()) else ""
     console.print(
-        f"Left to do: {bound}{span(session.seconds_left)} on {session.shop.device}. "
+        f"Left to do: {bound}{span(reproduction.seconds_left)} on {reproduction.shop.device}. "
         "Attacks are reckoned as if no image broke; the ones that break leave early.",
         soft_wrap=True,
         highlight=False,
@@ -81,12 +81,12 @@ def print_outcome(lines: Sequence["Line"], verdict: Sequence[str], notes: Sequen
 class Narrator:
     """Says on standard error what is done now and what is left: a live line on a terminal, else a line a step."""
 
-    def __init__(self, session: "Session", *, shown: bool):
-        self.session, self.shown, self.live = session, shown, sys.stderr.isatty()
-        self.count = len(session.plan.steps)
+    def __init__(self, reproduction: "Reproduction", *, shown: bool):
+        self.reproduction, self.shown, self.live = reproduction, shown, sys.stderr.isatty()
+        self.count = len(reproduction.plan.steps)
         self.number = 0
-        self.left = {name: told["seconds"] for name, told in session.estimates.items()}
-        self.bounds = {name for name, told in session.estimates.items() if told["at_most"]}
+        self.left = {name: told["seconds"] for name, told in reproduction.estimates.items()}
+        self.bounds = {name for name, told in reproduction.estimates.items() if told["at_most"]}
         self.pace: dict[str, tuple[float, float]] = {}  # by kind of step: seconds taken, seconds expected
         self.told_at = 0.0
 
@@ -109,7 +109,7 @@ class Narrator:
             self._line(f"{self._head(step)}: {step.title} (about {span(self._rest())} left)")
 
         def watch(share: float, words: str) -> None:
-            self.left[step.name] = self.session.estimates[step.name]["seconds"] * (1 - share)
+            self.left[step.name] = self.reproduction.estimates[step.name]["seconds"] * (1 - share)
             self._show(f"[{self.number}/{self.count}] about {span(self._rest())} left; {_of(step)}: {words}")
 
         watch(0.0, step.title)
@@ -119,7 +119,7 @@ class Narrator:
         """Takes note that a step is done."""
         self.left[step.name] = 0.0
         taken, expected = self.pace.get(_kind(step), (0.0, 0.0))
-        self.pace[_kind(step)] = (taken + seconds, expected + self.session.estimates[step.name]["seconds"])
+        self.pace[_kind(step)] = (taken + seconds, expected + self.reproduction.estimates[step.name]["seconds"])
         self._line(
             f"{self._head(step)}: {step.title}, took {span(seconds)}" if self.live else f"  took {span(seconds)}"
         )
@@ -130,7 +130,7 @@ class Narrator:
     def _rest(self) -> float:
         """What is left, each kind of step corrected by how its like went so far."""
         total = 0.0
-        for step in self.session.plan.steps:
+        for step in self.reproduction.plan.steps:
             usual = USUAL if step.name in self.bounds else 1.0
             taken, expected = self.pace.get(_kind(step), (usual, 1.0))
             total += self.left[step.name] * taken / expected

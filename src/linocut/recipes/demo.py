@@ -13,15 +13,15 @@ import torch
 from linocut.errors import InputError
 from linocut.recipes.demo_photographs import photograph_sections
 from linocut.recipes.reproduce import overview, verdict
+from linocut.recipes.reproduce.reproduction import Reproduction, prepare
 from linocut.recipes.reproduce.scales import Scale, demo
-from linocut.recipes.reproduce.session import Session, prepare
 from linocut.recipes.reproduce.tables import words
 
 ROWS = ("natural", "baseline", "fixed-pretrained", "acab-retrained")  # those of the main table, and natural training
 PAGE = "index.html"
 
 
-def prepare_demo(out: Path, *, scale: Scale = demo, rows: Sequence[str] = ROWS) -> Session:
+def prepare_demo(out: Path, *, scale: Scale = demo, rows: Sequence[str] = ROWS) -> Reproduction:
     """The plan of the demonstration, on one thread of the CPU.
 
     The networks are so small that threads would wait for each other, and on a busy machine for long.
@@ -38,28 +38,28 @@ def prepare_demo(out: Path, *, scale: Scale = demo, rows: Sequence[str] = ROWS) 
     )
 
 
-def write_page(session: Session) -> Path:
+def write_page(reproduction: Reproduction) -> Path:
     """The path of the page: verdict, table and photographs in one file that loads nothing; it links to the report."""
-    report = session.report
-    records = report.records(session.shop)
+    report = reproduction.report
+    records = report.records(reproduction.shop)
     found = overview.lines(report.works, records)
     page = _template("demo_page.html").substitute(
         verdict="".join(f"<li>{html.escape(told)}</li>" for told in verdict.sentences(report.works, records)),
         table="".join(_table(found)),
         count=found[0].cells["clean"].n,
-        cut="".join(f"<li>{html.escape(told)}</li>" for told in what_was_cut(session)),
+        cut="".join(f"<li>{html.escape(told)}</li>" for told in what_was_cut(reproduction)),
         sections="\n".join(photograph_sections()),
     )
-    path = session.shop.out / PAGE
+    path = reproduction.shop.out / PAGE
     _put(path, page)
     return path
 
 
-def what_was_cut(session: Session) -> list[str]:
+def what_was_cut(reproduction: Reproduction) -> list[str]:
     """What makes this a demonstration and not a result."""
-    works = session.report.works
+    works = reproduction.report.works
     first = works[0]
-    shelf = session.shop.shelf
+    shelf = reproduction.shop.shelf
     train, test = len(shelf.train(first)), len(shelf.test(first))
     suites = [
         f"{judgement.suite} on {test if judgement.n is None else min(test, judgement.n)} images"

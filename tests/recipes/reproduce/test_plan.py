@@ -13,8 +13,8 @@ from linocut.recipes.reproduce.calibration import Calibration, Pace
 from linocut.recipes.reproduce.costs import passes
 from linocut.recipes.reproduce.judging import Evaluate
 from linocut.recipes.reproduce.making import PutBefore
+from linocut.recipes.reproduce.reproduction import prepare
 from linocut.recipes.reproduce.scales import Numerics
-from linocut.recipes.reproduce.session import prepare
 from linocut.recipes.reproduce.shelf import Shelf, some_of
 from linocut.recipes.reproduce.tables import DATA_SETS, TABLES, base_row, chosen, rows_of, words
 from linocut.recipes.training import PAPER, ROWS
@@ -132,15 +132,15 @@ def test_every_step_comes_after_what_it_needs(tmp_path):
 
 def test_times_are_measured_and_nothing_is_written(tmp_path):
     rows = [("digits", "acab-retrained")]
-    session = prepare(
+    reproduction = prepare(
         rows, scale=tiny, seeds=[0], out=tmp_path / "out", root=None, device=torch.device("cpu"), title="t"
     )
-    assert all(told["seconds"] > 0 for told in session.estimates.values())
-    assert session.seconds_left == pytest.approx(sum(told["seconds"] for told in session.estimates.values()))
+    assert all(told["seconds"] > 0 for told in reproduction.estimates.values())
+    assert reproduction.seconds_left == pytest.approx(sum(told["seconds"] for told in reproduction.estimates.values()))
     assert not (tmp_path / "out").exists()
-    assert json.dumps(session.estimates)
-    assert session.estimates["digits/acab-retrained/seed-0/model"]["transform_seconds"] > 0
-    assert "transform_seconds" not in session.estimates["digits/baseline/seed-0/model"]
+    assert json.dumps(reproduction.estimates)
+    assert reproduction.estimates["digits/acab-retrained/seed-0/model"]["transform_seconds"] > 0
+    assert "transform_seconds" not in reproduction.estimates["digits/baseline/seed-0/model"]
 
 
 def test_a_missing_package_is_found_before_any_work(tmp_path, monkeypatch):

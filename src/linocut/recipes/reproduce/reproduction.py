@@ -14,21 +14,21 @@ from linocut.recipes.reproduce.calibration import Calibration
 from linocut.recipes.reproduce.estimates import estimate
 from linocut.recipes.reproduce.plan import Plan, Planner
 from linocut.recipes.reproduce.reporting import WriteReport, check_can_report
-from linocut.recipes.reproduce.scales import Scale
+from linocut.recipes.reproduce.scales import Numerics, Scale
 from linocut.recipes.reproduce.shelf import Shelf
 from linocut.recipes.reproduce.stamps import State
 from linocut.recipes.reproduce.step import Workshop
 
 
 @dataclass(frozen=True, kw_only=True)
-class Session:
+class Reproduction:
     """A plan in its folder, how each step stands, and what each is expected to take."""
 
     shop: Workshop
     plan: Plan
     states: dict[str, State]
     estimates: dict[str, dict[str, Any]]
-    numerics: Any
+    numerics: Numerics
 
     @property
     def seconds_left(self) -> float:
@@ -55,8 +55,8 @@ def prepare(
     root: Path | None,
     device: torch.device,
     title: str,
-) -> Session:
-    """The session for these rows; a few steps are timed here, and nothing is written."""
+) -> Reproduction:
+    """The reproduction for these rows; a few steps are timed here, and nothing is written."""
     root = root or (Path(os.environ["LINOCUT_DATA"]) if "LINOCUT_DATA" in os.environ else None)
     shop = Workshop(out=out.absolute(), shelf=Shelf(root), device=device)
     runner.check_folder(shop)
@@ -72,7 +72,7 @@ def prepare(
             else estimate(step, shop, calibration)
             for step in plan.steps
         }
-    return Session(shop=shop, plan=plan, states=states, estimates=estimates, numerics=numerics)
+    return Reproduction(shop=shop, plan=plan, states=states, estimates=estimates, numerics=numerics)
 
 
 def _taken(seconds: float) -> dict[str, Any]:
