@@ -85,8 +85,10 @@ def _of_all(matched: Sequence[tuple[Subject, Subject]]) -> str:
     found = [_clear(*pair).values() for pair in matched]
     better = sum(any(gain.points > 0 for gain in gains) for gains in found)
     worse = sum(any(gain.points < 0 for gain in gains) for gains in found)
-    told = f"In the worst case {better or 'none'} of {len(matched)} transforms {'are' if better > 1 else 'is'} clearly "
-    told += f"better than {'their' if better > 1 else 'its'} undefended twin{'s' if better > 1 else ''} in some norm"
+    told = f"Against {len(matched)} undefended twins, in the worst case "
+    told += (
+        f"{better} {'are' if better > 1 else 'is'} clearly better in some norm" if better else "none is clearly better"
+    )
     return told + (f", and {worse} {'are' if worse > 1 else 'is'} clearly worse." if worse else ".")
 
 
