@@ -69,20 +69,21 @@ def small(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) 
         return _digits(data_set, row, seed, judged=(None, 100))
     config = replace(recipe(f"fast-{data_set}/{row}"), seed=seed)
     config = replace(config, precision=numerics.precision, compile=numerics.compile)
-    note = "a smaller network and fewer epochs than the paper's"
+    note = "fewer epochs than the paper's"
     if config.architecture != "madry-net":
         config = replace(config, architecture="wrn-16-4")
+        note = "a smaller network and fewer epochs than the paper's"
     if data_set in PICTURES:
         config = at_size(config, row, SMALL_SIDE)
         note += f", pictures of {SMALL_SIDE} pixels"
-    many = 500 if data_set in PICTURES else 1000
+    many, batch = (500, 250) if data_set in PICTURES else (1000, 1000)
     return Work(
         data_set=data_set,
         row=row,
         config=config,
         judgements=(
-            Judgement(suite="paper", n=None, batch_size=250, precision=numerics.search),
-            Judgement(suite="strong", n=many, batch_size=250, precision=numerics.search),
+            Judgement(suite="paper", n=None, batch_size=batch, precision=numerics.search),
+            Judgement(suite="strong", n=many, batch_size=batch, precision=numerics.search),
         ),
         note=note,
     )
