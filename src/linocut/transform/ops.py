@@ -1,5 +1,5 @@
 """The transform's passes, differentiable: as operators of PyTorch (namespace linocut) where a program is being
-compiled, as plain autograd functions where it is not. Both run the same code, forward and backward.
+compiled or recorded, as plain autograd functions where it is not. Both run the same code, forward and backward.
 
 The palette search has loops whose length depends on the pixels; inside an operator they stay out of a compiled graph.
 An operator's way through the dispatcher costs a tenth of a millisecond each way, more than the kernels of a small
@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 from linocut.errors import InputError
 from linocut.transform import passes
@@ -88,6 +89,8 @@ def _function(run: Callable, per_image: int, keep: Callable | None = None, back:
         @once_differentiable
         def backward(ctx, *gradients):
             assert back is not None, "the steps of a backward are never differentiated"
+            if gradients[0] is None:  # what comes after cut the graph
+                return (None,) * len(ctx.needs_input_grad)
             return back(ctx, *gradients)
 
         @staticmethod
@@ -114,16 +117,27 @@ _repaint = _function(passes.repaint, 3, passes.keep_for_repaint, _EAGER.repaint)
 _paint_fixed = _function(passes.paint_fixed, 1, passes.keep_for_paint_fixed, _EAGER.paint_fixed)
 
 
-def discretize(*arguments: Any) -> Any:
+def _recorded(x: Tensor) -> bool:
+    """Whether the call will be looked at rather than run on numbers: compiled, traced, or on a tensor without any."""
+    return (
+        torch.compiler.is_compiling()
+        or torch.jit.is_tracing()
+        or is_in_torch_dispatch_mode()
+        or type(x) is not Tensor
+        or x.is_meta
+    )
+
+
+def discretize(x: Tensor, *settings: Any) -> Any:
     """passes.discretize, with its backward."""
-    return discretize_op(*arguments) if torch.compiler.is_compiling() else _discretize(*arguments)
+    return (discretize_op if _recorded(x) else _discretize)(x, *settings)
 
 
-def repaint(*arguments: Any) -> Any:
+def repaint(x: Tensor, *settings: Any) -> Any:
     """passes.repaint, with its backward."""
-    return repaint_op(*arguments) if torch.compiler.is_compiling() else _repaint(*arguments)
+    return (repaint_op if _recorded(x) else _repaint)(x, *settings)
 
 
-def paint_fixed(*arguments: Any) -> Any:
+def paint_fixed(x: Tensor, *settings: Any) -> Any:
     """passes.paint_fixed, with its backward."""
-    return paint_fixed_op(*arguments) if torch.compiler.is_compiling() else _paint_fixed(*arguments)
+    return (paint_fixed_op if _recorded(x) else _paint_fixed)(x, *settings)
