@@ -170,6 +170,15 @@ def test_an_attack_that_is_not_applicable_is_recorded(judged, model):
     assert not record.ran("linf/fake")
 
 
+def test_a_batch_with_nobody_to_attack_does_not_make_an_attack_applicable(judged, model):
+    images = pictures()
+    images.labels[:1] = 1 - images.labels[:1]
+    plan = [CLEAN, line(Fake(refuse=True), LINF, "probe")]
+    record = judged(model, plan, images=images, radii={"linf": LINF.eps}, batch_size=1)
+    assert sum(row.applicable for row in record.of["linf/fake"].values()) == 1  # the one that is wrong at first
+    assert not record.ran("linf/fake")
+
+
 def test_the_model_decides_not_the_attack(judged, model):
     record = judged(model, [CLEAN, line(Fake(claim=True), LINF)], radii={"linf": LINF.eps})
     assert record.worst("linf").percent == 100
@@ -209,6 +218,19 @@ def test_logits_that_are_not_finite_count_as_wrong(judged):
     assert record.clean.count == sum(row.prediction >= 0 for row in record.of["clean"].values())
 
 
+def test_what_is_not_finite_at_first_is_not_attacked_into_a_right_answer(judged):
+    def nervous(images):
+        logits = Linear(direction())(images)
+        whole = (images * 255 - (images * 255).round()).abs().amax(dim=(1, 2, 3)) < 1e-3  # natural images are
+        return torch.where((whole & (images[:, 0, 0, 0] > 0.5))[:, None], torch.nan, logits)
+
+    attack = line(PGD(name="pgd", num_steps=2, random_start=True), LINF, "published")
+    record = judged(nervous, [CLEAN, attack], radii={"linf": LINF.eps})
+    assert 0 < record.clean.count < record.clean.n
+    assert record.after("linf/pgd").count <= record.clean.count
+    assert all(record.of["linf/pgd"][example].prediction == -1 for example in record.wrong())
+
+
 def test_a_model_that_returns_no_logits_is_refused(judged):
     with pytest.raises(InputError, match="logits"):
         judged(lambda images: images, [CLEAN])
@@ -219,6 +241,15 @@ def test_the_model_comes_back_as_it_was(judged):
     judged(net, [CLEAN])
     assert net.training
     assert all(parameter.requires_grad for parameter in net.parameters())
+
+
+def test_what_a_stranger_calls_transform_is_left_alone(judged, tmp_path):
+    class Stranger(Linear):
+        def transform(self, photograph, size):
+            raise AssertionError("nobody promised that this takes images")
+
+    judged(Stranger(direction()), [CLEAN])
+    assert "transformed" not in shards.read(tmp_path / "ledger/figures/clean/00000.safetensors")
 
 
 def test_figures_of_a_few_examples_are_kept(judged, model, tmp_path):

@@ -10,6 +10,8 @@ from linocut.attacks.square import Square
 from linocut.attacks.threat import ThreatModel
 from linocut.errors import InputError
 from linocut.evaluation.quick import Quick, searcher
+from linocut.evaluation.stranger import Preprocessed
+from linocut.evaluation.wrapped import Expectation
 from linocut.models import Defended
 from linocut.transform.modules import EssentialFeatures
 
@@ -61,6 +63,33 @@ def test_a_compiled_copy_keeps_hooks_and_gives_the_same_logits(images):
     torch.testing.assert_close(quick.frozen(images)(images), model.frozen(images)(images))
     leaf = images.clone().requires_grad_()
     assert torch.autograd.grad(quick.with_surrogate("identity")(leaf).sum(), leaf)[0].any()
+
+
+def test_a_strangers_defence_keeps_its_hooks_when_it_is_compiled(images):
+    model = Preprocessed(torch.round, linear(), surrogate="identity").eval()
+    quick = searcher(model, half=False, compiled=True, probe=images[:4])
+    torch.testing.assert_close(quick(images), model(images))
+    torch.testing.assert_close(quick.undefended()(images), model.undefended()(images))
+    torch.testing.assert_close(quick.with_surrogate("none")(images), model(images))
+    assert quick.transform is torch.round
+    assert not hasattr(quick, "frozen")
+
+
+class OneByOne(nn.Module):
+    """Goes through the images in a loop, which a compiler can only unroll for one batch size."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, images):
+        return torch.cat([self.network(image[None]) for image in images])
+
+
+@pytest.mark.parametrize("model", [linear().forward, Expectation(linear()), OneByOne(linear()).eval()])
+def test_what_cannot_be_compiled_is_refused(model, images):
+    with pytest.raises(InputError, match="leave --compile out"):
+        searcher(model, half=False, compiled=True, probe=images[:4])
 
 
 def test_square_searches_in_float32(images):

@@ -47,8 +47,9 @@ def unit(pixels: torch.Tensor) -> torch.Tensor:
 def predict(model: Model, images: torch.Tensor) -> torch.Tensor:
     """The predicted class of each image, (B,); -1 where a logit is not finite."""
     logits = model(images)
-    if logits.ndim != 2 or len(logits) != len(images):
-        raise InputError(f"a model must return logits (B, classes), got {tuple(logits.shape)} for {len(images)} images")
+    if not isinstance(logits, torch.Tensor) or logits.ndim != 2 or len(logits) != len(images):
+        got = tuple(logits.shape) if isinstance(logits, torch.Tensor) else f"a {type(logits).__name__}"
+        raise InputError(f"a model must return logits (B, classes), got {got} for {len(images)} images")
     return torch.where(logits.isfinite().all(dim=1), logits.argmax(dim=1), -1)
 
 

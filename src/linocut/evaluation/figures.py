@@ -15,7 +15,7 @@ def of(model: Model, images: torch.Tensor, trace: torch.Tensor | None) -> dict[s
     if trace is not None:
         found["trace"] = trace.float()
     transform = getattr(model, "transform", None)
-    if callable(transform):
+    if callable(transform) and hasattr(model, "undefended"):  # else it may be anything that a stranger calls so
         found["transformed"] = transform(images)
         try:
             found["palette"], exists = own_palettes(model, images)

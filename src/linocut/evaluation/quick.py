@@ -12,7 +12,7 @@ from torch import nn
 
 from linocut.errors import InputError
 from linocut.evaluation.case import Model, at_rest
-from linocut.evaluation.wrapped import Wrapped
+from linocut.evaluation.wrapped import HOOKS, Wrapped
 from linocut.models import Defended
 
 FILL = 32  # batches are filled up to a multiple: a GPU plans its convolutions anew for every size it meets
@@ -43,12 +43,15 @@ class Quick(Wrapped):
 
 
 class Compiled(nn.Module):
-    """A network compiled once for all batch sizes."""
+    """A network compiled once for all batch sizes; what its hooks give is not compiled."""
 
     def __init__(self, network: nn.Module):
         super().__init__()
         # Padding matrix products would compile the network anew for small and for large batches.
         self.network: Any = torch.compile(network, options={"shape_padding": False})
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.network, name) if name in (*HOOKS, "transform") else super().__getattr__(name)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         return filled(self._run, images)
@@ -80,13 +83,23 @@ def searcher(model: Model, *, half: bool, compiled: bool, probe: torch.Tensor) -
     if not (half or compiled):
         return model
     front = model
+    if compiled and not isinstance(model, nn.Module):
+        raise InputError(
+            "only a module that repeats itself can be compiled, not a function or a random model: leave --compile out"
+        )
     if compiled and isinstance(model, Defended):
         front = model.before(Compiled(model.model))
     elif compiled and isinstance(model, nn.Module):
         front = Compiled(model)
     quick = Quick(front, model, half=half)
-    with at_rest(model):
-        cosine = _agreement(quick, model, probe)
+    try:
+        with at_rest(model):
+            cosine = _agreement(quick, model, probe)
+    except RuntimeError as reason:
+        if not type(reason).__module__.startswith(("torch._dynamo", "torch._inductor", "torch.fx")):
+            raise  # the model's own
+        told = str(reason).strip().partition("\n")[0]
+        raise InputError(f"the model cannot be compiled for all batch sizes ({told}): leave --compile out") from reason
     if not cosine > LEAST_COSINE:
         raise InputError(
             f"the quick copy's gradients are not the model's (cosine {cosine:.3f}, wanted above {LEAST_COSINE}): "

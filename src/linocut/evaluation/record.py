@@ -63,8 +63,12 @@ class Record:
         return [name for name, entry in self.entries.items() if wanted.items() <= entry.items()]
 
     def ran(self, name: str) -> bool:
-        """Whether the entry has rows that say something."""
-        return any(row.applicable for row in self.of.get(name, {}).values())
+        """Whether the entry has rows that say something.
+
+        One row that says "not applicable" speaks for all: a batch with nobody to attack never asks the model.
+        """
+        rows = self.of.get(name, {}).values()
+        return bool(rows) and all(row.applicable for row in rows)
 
     @property
     def clean(self) -> Share:

@@ -12,6 +12,7 @@ from torch import nn
 from linocut.data import Images
 from linocut.data import load as load_data
 from linocut.errors import InputError
+from linocut.evaluation.admission import require_logits, require_own_logits
 from linocut.evaluation.balls import Norm, balls
 from linocut.evaluation.case import Case, Model, model_hash, unit
 from linocut.evaluation.judge import Watch
@@ -78,7 +79,11 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
         batch_size=request.batch_size or (500 if device.type == "cuda" else 100),
         seed=request.seed,
     )
-    judged, draws = _settled(model, images, sample, device)
+    few = unit(images.pixels[torch.tensor(sample.order[:8])].to(device))
+    require_logits(model, few, len(images.classes), request.model)
+    if twin is not None:
+        require_logits(twin, few, len(images.classes), str(request.twin))
+    judged, draws = _settled(model, few, request.model)
     codebook, seen = fixed_codebook(model), _training_images(request)
     if codebook is not None and (codebook["origin"] or {}).get("sha256") == images.sha256:
         seen = (seen or frozenset()) | frozenset(
@@ -92,7 +97,7 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
             judged,
             half=request.precision == "bfloat16",
             compiled=request.compile,
-            probe=unit(images.pixels[torch.tensor(sample.order[:8])].to(device)),
+            probe=few,
         ),
         raw=model,
         twin=twin,
@@ -175,11 +180,11 @@ def _is_function(place: str) -> bool:
     return ":" in place and not Path(place).exists()
 
 
-def _settled(model: Model, images: Images, sample: Sample, device: torch.device) -> tuple[Model, int]:
-    """The model, or the expectation of one that does not repeat itself, with its number of draws."""
-    few = torch.tensor(sample.order[:8])
-    if bool(differing_forwards(model, unit(images.pixels[few].to(device))).any()):
+def _settled(model: Model, few: torch.Tensor, name: str) -> tuple[Model, int]:
+    """The model, or the expectation of one that does not repeat itself at a few images, with its number of draws."""
+    if bool(differing_forwards(model, few).any()):
         return Expectation(model), DRAWS
+    require_own_logits(model, few, name)
     return model, 1
 
 

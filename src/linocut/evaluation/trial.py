@@ -81,7 +81,7 @@ class Trial:
     def _attack_the_right(self, entry: Entry, batch: Batch, examples: list[int], natural, labels, lost) -> list[dict]:
         """Rows for all; an example that is misclassified with no attack at all is not attacked."""
         rows = [self._basics(entry, e, label) for e, label in zip(examples, labels.tolist(), strict=True)]
-        right = [i for i, row in enumerate(rows) if row["clean"] in (-1, row["label"])]
+        right = [i for i, row in enumerate(rows) if self.clean.get(row["example"], row["label"]) == row["label"]]
         if not right:
             return rows
         index = torch.tensor(right, device=labels.device)

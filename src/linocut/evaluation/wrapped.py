@@ -5,7 +5,7 @@ import torch
 from linocut.evaluation.case import Model
 
 DRAWS = 20
-_HOOKS = ("with_surrogate", "frozen", "undefended")
+HOOKS = ("with_surrogate", "frozen", "undefended")
 
 
 class Wrapped:
@@ -20,7 +20,7 @@ class Wrapped:
     def __getattr__(self, name: str):
         if name == "transform":
             return self.model.transform  # type: ignore[attr-defined]
-        if name not in _HOOKS:
+        if name not in HOOKS:
             raise AttributeError(name)
         hook = getattr(self.model, name)
         return lambda *arguments: self.around(hook(*arguments))

@@ -1,0 +1,34 @@
+"""Whether a model can be judged at all: it gives logits, one for each class, and an image's do not hang on others'."""
+
+import torch
+
+from linocut.errors import InputError
+from linocut.evaluation.case import Model, predict
+
+MOST_SWAY = 0.05  # of the logits' range; rounding sways a network's last bits, batch statistics far more
+
+
+def require_logits(model: Model, images: torch.Tensor, classes: int, name: str) -> None:
+    """Nothing, or an error that says what the model returned instead of (B, classes) logits."""
+    predict(model, images)
+    with torch.no_grad():
+        found = model(images).shape[1]
+    if found < classes:
+        raise InputError(f"{name} tells {found} classes apart, the data have {classes}: name a model of these data")
+
+
+@torch.no_grad()
+def require_own_logits(model: Model, images: torch.Tensor, name: str) -> None:
+    """Nothing, or an error where an image's logits change with its batch mates: no example could be judged then."""
+    together = model(images).double()
+    halves = [model(part).double() for part in (images[0::2], images[1::2]) if len(part)]
+    apart = torch.empty_like(together)
+    for first, half in enumerate(halves):
+        apart[first::2] = half
+    sway = (together - apart).abs().nan_to_num(0.0).max()
+    spread = together.nan_to_num(0.0).max() - together.nan_to_num(0.0).min()
+    if sway > MOST_SWAY * spread:
+        raise InputError(
+            f"{name} gives an image other logits among other images (by {float(sway):.3g}), as batch normalisation does "
+            "in training mode: call eval() on it"
+        )
