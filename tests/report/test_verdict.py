@@ -31,6 +31,12 @@ def test_the_gap_decides_the_words(tmp_path, published, worst, words):
     assert words in first
 
 
+def test_a_model_that_is_never_right_is_not_called_broken_by_an_attack(tmp_path):
+    (told,) = verdict.of_one(judged(tmp_path / "wrong", 0, 0, wrong=100))
+    assert told.startswith("None of the 100 images is classified rightly even without an attack")
+    assert "As published" in verdict.of_one(judged(tmp_path / "nearly", 0, 0, wrong=99))[0]
+
+
 def test_limits_are_said(tmp_path):
     told = " ".join(verdict.of_one(judged(tmp_path / "few", 5, 5, n=10)))
     assert "With n = 10 a figure is known to about ±" in told

@@ -19,6 +19,11 @@ def of_one(subject: Subject) -> list[str]:
     record = subject.record
     if not record.clean.n:
         return ["This run has judged no example yet."]
+    if not record.clean.count:
+        return [
+            f"None of the {record.clean.n} images is classified rightly even without an attack, so nothing was attacked: "
+            "check labels, value range and normalisation first."
+        ]
     if subject.unfinished:
         return _so_far(subject)
     return [*(_of_norm(subject, norm) for norm in record.norms), *_limits(subject)]
