@@ -23,6 +23,12 @@ def test_a_tuple_is_refused():
         require_logits(lambda images: (sound(images), images), IMAGES, 2, "it")
 
 
+def test_a_model_that_works_in_place_is_refused():
+    with pytest.raises(InputError, match="changes the images it is given"):
+        require_logits(lambda images: Linear(direction())(images.sub_(0.1)), IMAGES, 2, "it")
+    assert torch.equal(IMAGES, pictures().unit(slice(0, 8)))
+
+
 def test_too_few_classes_are_refused():
     with pytest.raises(InputError, match="tells 2 classes apart, the data have 10"):
         require_logits(Linear(direction()), IMAGES, 10, "it")

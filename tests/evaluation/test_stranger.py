@@ -1,9 +1,11 @@
+import numpy as np
 import pytest
 import torch
 from defences import sixteen_levels
 from evaluation_cases import Linear, direction, pictures
 
 from linocut.attacks.hooks import NotApplicable
+from linocut.errors import InputError
 from linocut.evaluation.stranger import Preprocessed, has_gradient
 
 
@@ -43,6 +45,21 @@ def test_an_own_gradient_is_kept():
 )
 def test_has_gradient(transform, answer):
     assert has_gradient(transform, pictures().unit(slice(0, 3))) is answer
+
+
+@pytest.mark.parametrize(
+    ("transform", "told"),
+    [
+        (lambda x: x.round_(), "changes the images it is given"),
+        (lambda x: torch.from_numpy(x.numpy() / np.float64(1)), "a tensor of torch.float64"),
+        (lambda x: x.numpy(), "a ndarray"),
+    ],
+)
+def test_a_preprocessing_that_would_fail_later_is_refused(transform, told):
+    images = pictures().unit(slice(0, 3))
+    with pytest.raises(InputError, match=told):
+        Preprocessed(transform, Linear(direction()), probe=images)
+    assert torch.equal(images, pictures().unit(slice(0, 3)))
 
 
 def test_another_fault_is_not_swallowed():

@@ -9,8 +9,11 @@ MOST_SWAY = 0.05  # of the logits' range; rounding sways a network's last bits, 
 
 
 def require_logits(model: Model, images: torch.Tensor, classes: int, name: str) -> None:
-    """Nothing, or an error that says what the model returned instead of (B, classes) logits."""
-    predict(model, images)
+    """Nothing, or an error that says what the model did instead of returning (B, classes) logits."""
+    given = images.clone()
+    predict(model, given)
+    if not torch.equal(given, images):
+        raise InputError(f"{name} changes the images it is given: let it work on a copy (x = x - mean, not x -= mean)")
     with torch.no_grad():
         found = model(images).shape[1]
     if found < classes:
@@ -25,9 +28,9 @@ def require_own_logits(model: Model, images: torch.Tensor, name: str) -> None:
     apart = torch.empty_like(together)
     for first, half in enumerate(halves):
         apart[first::2] = half
-    sway = (together - apart).abs().nan_to_num(0.0).max()
-    spread = together.nan_to_num(0.0).max() - together.nan_to_num(0.0).min()
-    if sway > MOST_SWAY * spread:
+    sway, known = (together - apart).abs().nan_to_num(0.0).max(), together.nan_to_num(0.0)
+    rounding = 1e-4 * known.abs().max()  # all there is where the logits hardly differ
+    if sway > MOST_SWAY * (known.max() - known.min()) + rounding:
         raise InputError(
             f"{name} gives an image other logits among other images (by {float(sway):.3g}), as batch normalisation does "
             "in training mode: call eval() on it"

@@ -65,10 +65,11 @@ class Preprocessed(nn.Module):
         self.transform, self.model = transform, model
         if surrogate is None:
             assert probe is not None
+            changed = _tried(transform, probe)
             surrogate = "own" if has_gradient(transform, probe) else "identity"
-            if surrogate == "identity" and transform(probe).shape != probe.shape:
+            if surrogate == "identity" and changed.shape != probe.shape:
                 raise InputError(
-                    f"the preprocessing turns {tuple(probe.shape)} into {tuple(transform(probe).shape)} and has no "
+                    f"the preprocessing turns {tuple(probe.shape)} into {tuple(changed.shape)} and has no "
                     "gradient, so an identity cannot stand in: give it a gradient of its own"
                 )
         self.surrogate = surrogate
@@ -92,6 +93,19 @@ class Preprocessed(nn.Module):
     def undefended(self) -> Model:
         """The model without its preprocessing."""
         return self.model
+
+
+@torch.no_grad()
+def _tried(transform: Model, images: torch.Tensor) -> torch.Tensor:
+    """What the function makes of these images, if it is a tensor of their kind and the images stay as they were."""
+    given = images.clone()
+    changed = transform(given)
+    if not torch.equal(given, images):
+        raise InputError("the preprocessing changes the images it is given: let it work on a copy")
+    if not isinstance(changed, torch.Tensor) or changed.dtype != images.dtype:
+        got = f"a tensor of {changed.dtype}" if isinstance(changed, torch.Tensor) else f"a {type(changed).__name__}"
+        raise InputError(f"the preprocessing returns {got}: wanted a tensor of {images.dtype}, as it was given")
+    return changed
 
 
 def has_gradient(transform: Model, images: torch.Tensor) -> bool:
