@@ -1,7 +1,10 @@
 """For every finding, one defence (or attack) that triggers it and one that does not."""
 
 import copy
+import inspect
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -18,7 +21,8 @@ from defences import (
 from evaluation_cases import CLEAN, L2, LINF, RADII, Linear, case_of, direction, pictures
 
 from linocut.attacks.threat import ThreatModel
-from linocut.evaluation import arsenal, suites
+from linocut.cli.evaluate import evaluate as evaluate_command
+from linocut.evaluation import arsenal, findings, suites
 from linocut.evaluation.balls import Ball
 from linocut.evaluation.findings import CHECKS, find
 from linocut.evaluation.findings.finding import status_of_gap
@@ -273,3 +277,10 @@ def test_an_expectation_is_a_fixed_function_and_leaves_the_dice_alone():
 def test_only_clean_rows_make_no_findings_fail(judged, sound):
     record = judged(sound, [CLEAN])
     assert {finding.status for finding in find(record)} <= {"ok", "warn", "not applicable"}
+
+
+def test_advice_names_only_options_that_exist():
+    pages = [path.read_text() for path in Path(findings.__file__).parent.glob("*.py")]
+    named = {option for page in pages for option in re.findall(r"\(--([a-z]+)\)", page)}
+    assert named
+    assert named <= set(inspect.signature(evaluate_command).parameters)

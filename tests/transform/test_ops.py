@@ -45,5 +45,3 @@ def test_tensors_without_numbers_have_shapes():
     assert EssentialFeatures()(torch.empty(2, 3, 16, 16, device="meta")).shape == (2, 3, 16, 16)
     with FakeTensorMode():
         assert EssentialFeatures()(torch.empty(2, 3, 16, 16)).shape == (2, 3, 16, 16)
-
-

@@ -32,6 +32,6 @@ def require_own_logits(model: Model, images: torch.Tensor, name: str) -> None:
     rounding = 1e-4 * known.abs().max()  # all there is where the logits hardly differ
     if sway > MOST_SWAY * (known.max() - known.min()) + rounding:
         raise InputError(
-            f"{name} gives an image other logits among other images (by {float(sway):.3g}), as batch normalisation does "
-            "in training mode: call eval() on it"
+            f"{name} gives an image other logits among other images (by {float(sway):.3g}), as batch normalisation "
+            "does in training mode: call eval() on it"
         )

@@ -21,8 +21,8 @@ def of_one(subject: Subject) -> list[str]:
         return ["This run has judged no example yet."]
     if not record.clean.count:
         return [
-            f"None of the {record.clean.n} images is classified rightly even without an attack, so nothing was attacked: "
-            "check labels, value range and normalisation first."
+            f"None of the {record.clean.n} images is classified rightly even without an attack, so nothing was "
+            "attacked: check labels, value range and normalisation first."
         ]
     if subject.unfinished:
         return _so_far(subject)
