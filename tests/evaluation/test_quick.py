@@ -75,6 +75,19 @@ def test_a_strangers_defence_keeps_its_hooks_when_it_is_compiled(images):
     assert not hasattr(quick, "frozen")
 
 
+class Clipped(Defended):
+    """Does more than transform and network."""
+
+    def forward(self, images):
+        return super().forward(images).tanh()
+
+
+def test_a_subclass_is_compiled_with_what_it_adds(images):
+    model = Clipped(EssentialFeatures(backend="torch"), linear()).eval()
+    quick = searcher(model, half=False, compiled=True, probe=images[:4])
+    torch.testing.assert_close(quick(images), model(images))
+
+
 class OneByOne(nn.Module):
     """Goes through the images in a loop, which a compiler can only unroll for one batch size."""
 

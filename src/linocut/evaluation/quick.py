@@ -87,7 +87,7 @@ def searcher(model: Model, *, half: bool, compiled: bool, probe: torch.Tensor) -
         raise InputError(
             "only a module that repeats itself can be compiled, not a function or a random model: leave --compile out"
         )
-    if compiled and isinstance(model, Defended):
+    if compiled and type(model) is Defended:  # a subclass may do more than transform, normalise, network
         front = model.before(Compiled(model.model))
     elif compiled and isinstance(model, nn.Module):
         front = Compiled(model)

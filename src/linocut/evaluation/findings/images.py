@@ -35,7 +35,7 @@ def leak(record: Record) -> Finding:
             code="leak",
             status=NOT_APPLICABLE,
             sentence="What the model was trained on is not known.",
-            advice="Judge the test split where the data set's training files are too (--root): they are looked through.",
+            advice="Judge the test split where the training files are too (--root): both are then compared.",
         )
     seen = sorted(row.example for row in rows if row.measure)
     return Finding(
