@@ -82,6 +82,15 @@ def test_compare(pictures, tmp_path):
     assert "best case" not in told
 
 
+def test_compare_leaves_out_what_cannot_be_read(pictures):
+    (pictures / "cat" / "torn.png").write_bytes(b"garbage")
+    result = CliRunner().invoke(app, ["codebook", "compare", str(pictures / "cat"), "--json"])
+    assert result.exit_code == 1
+    assert "left out: " in result.stderr
+    assert "torn.png" in result.stderr
+    assert len({m["picture"] for m in json.loads(result.stdout)}) == 4
+
+
 def test_what_is_wrong_is_told_in_a_line(pictures, tmp_path):
     assert run("show", tmp_path / "none.json", status=2) == ""
     assert run("compare", tmp_path / "nothing", status=2) == ""

@@ -68,6 +68,34 @@ def test_grey_pictures_need_a_grey_codebook(tmp_path):
         list(comparing.compare(grey, FixedCodebook(colors=[[0, 0, 0]]), 8 / 255))
 
 
+def test_files_that_cannot_be_read_are_left_out_and_named(pictures, tmp_path):
+    (tmp_path / "torn.png").write_bytes(pictures.paths[0].read_bytes()[:60])
+    (tmp_path / "empty.jpg").touch()
+    found = comparing.Pictures.of([tmp_path / "torn.png", *pictures.paths, tmp_path / "empty.jpg"])
+    assert (found.paths, found.channels) == (pictures.paths, 3)
+    assert ["torn.png" in found.left_out[0], "empty.jpg" in found.left_out[1]] == [True, True]
+    with pytest.raises(InputError, match=r"no picture can be read: .*torn\.png"):
+        comparing.Pictures.of([tmp_path / "torn.png"])
+
+
+def test_pictures_of_one_colour_have_no_mean_separation(tmp_path):
+    pytest.importorskip("matplotlib")
+    Image.fromarray(np.full((4, 4), 7, np.uint8)).save(tmp_path / "flat.png")
+    flat = comparing.Pictures.of([tmp_path / "flat.png"])
+    book = comparing.own_codebook(flat, 16)
+    measures = list(comparing.compare(flat, book, 8 / 255))
+    assert [row.separation for row in comparing.curve(measures, "fixed")] == [None]
+    save_figure(tradeoff_figure(measures, 8 / 255, book), tmp_path / "a.png")
+
+
+def test_grey_codes_are_drawn_on_coloured_pictures(pictures, tmp_path):
+    pytest.importorskip("matplotlib")
+    book = FixedCodebook.depth(3)
+    measures = list(comparing.compare(comparing.Pictures.of(pictures.paths[:1]), book, 8 / 255))
+    save_figure(tradeoff_figure(measures, 8 / 255, book), tmp_path / "a.png")
+    assert (tmp_path / "a.png").is_file()
+
+
 def test_figures(pictures, tmp_path):
     pytest.importorskip("matplotlib")
     book = comparing.own_codebook(pictures, 16)
@@ -76,7 +104,7 @@ def test_figures(pictures, tmp_path):
     pixels = next(iter(pictures))[1][None].contiguous()
     books = [FixedCodebook.fit(pixels, k, 16) for k in (5, 500)] + [FixedCodebook.depth(3)]
     for i, shown in enumerate(books):
-        save_figure(palette_figure(shown, "title"), tmp_path / f"{i}.png")
+        save_figure(palette_figure(shown, r"$\frac{ $.json"), tmp_path / f"{i}.png")
     for path in (tmp_path / "out" / "a.png", tmp_path / "2.png"):
         with Image.open(path) as drawn:
             assert drawn.width > 1000

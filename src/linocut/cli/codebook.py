@@ -71,11 +71,16 @@ def compare(
     figure: Figure = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fixed against adaptive on your own pictures: error, colours used, smallest separation of two of them."""
+    """Fixed against adaptive on your own pictures: error, colours used, smallest separation of two of them.
+
+    Files that cannot be read are left out and named; the exit status is then 1.
+    """
     from linocut.recipes import codebook_compare, file_plan
     from linocut.transform.modules import FixedCodebook
 
     pictures = codebook_compare.Pictures.of(file_plan.find(inputs))
+    for reason in pictures.left_out:
+        typer.echo(f"left out: {file_plan.as_one_line(reason)}", err=True)
     book = FixedCodebook.load(codebook) if codebook else codebook_compare.own_codebook(pictures, r)
     measures = list(codebook_compare.compare(pictures, book, eps))
     if figure is not None:
@@ -89,6 +94,8 @@ def compare(
         from linocut.cli.tables_codebook import print_comparison
 
         print_comparison(measures, eps, fitted_here=codebook is None)
+    if pictures.left_out:
+        raise typer.Exit(1)
 
 
 def _tell(book: "FixedCodebook", path: Path, figure: Path | None, as_json: bool) -> None:
@@ -110,9 +117,10 @@ def _tell(book: "FixedCodebook", path: Path, figure: Path | None, as_json: bool)
         typer.echo(json.dumps({"file": str(path), "colors": colors, "origin": origin} | least, indent=1))
         return
     told = f", no two closer than {apart.min():.0f} levels" if len(colors) > 1 else ""
-    typer.echo(f"{title}, {len(colors)} codes{told}. {path}")
+    typer.echo(f"{title}, {len(colors)} code{'s' * (len(colors) > 1)}{told}. {path}")
     if origin.get("sha256"):
-        typer.echo(f"fitted on {origin['images']} images, {origin['split'] or 'split unknown'}, {origin['sha256']}")
+        count, split = origin.get("images", "an unknown number of"), origin.get("split") or "split unknown"
+        typer.echo(f"fitted on {count} images, {split}, {origin['sha256']}")
     population = origin.get("population") or [None] * len(colors)
     total = sum(held or 0 for held in population)
     for color, held, gap in list(zip(colors, population, apart, strict=True))[:MOST_LISTED]:

@@ -18,6 +18,7 @@ from linocut.transform.modules import AdaptiveCodebook, FixedCodebook
 SIZES = (2, 4, 8, 16, 32, 64, 128, 256, 512)
 EPS_LEVELS = (2, 4, 8, 16, 32)
 DEPTHS = (2, 3, 4, 6, 8)
+MOST_REASONS = 5  # in one error
 Transform = Callable[[torch.Tensor], torch.Tensor]
 
 
@@ -41,15 +42,28 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Pictures:
-    """Pictures that are read one at a time, each time; grey ones among coloured become coloured."""
+    """Pictures that are read one at a time, each time; grey ones among coloured become coloured.
+
+    left_out: for each file that cannot be read, why.
+    """
 
     paths: tuple[Path, ...]
     channels: int
+    left_out: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, paths: Sequence[Path]) -> "Pictures":
-        """These pictures; every one is read once, so that what cannot be read is told before any work."""
-        return cls(paths=tuple(paths), channels=max(len(read_image(path)[0]) for path in paths))
+        """The readable ones of these; every file is read once, so that nothing else fails in mid-work."""
+        channels: dict[Path, int] = {}
+        left_out = []
+        for path in paths:
+            try:
+                channels[path] = len(read_image(path)[0])
+            except InputError as reason:
+                left_out.append(str(reason))
+        if not channels:
+            raise InputError(f"no picture can be read: {'; '.join(left_out[:MOST_REASONS])}")
+        return cls(paths=tuple(channels), channels=max(channels.values()), left_out=tuple(left_out))
 
     def __iter__(self) -> Iterator[tuple[str, torch.Tensor]]:
         for path in self.paths:
@@ -119,12 +133,12 @@ def _movable(natural: torch.Tensor, painted: torch.Tensor, held: Transform, eps:
 
 @dataclass(frozen=True, kw_only=True)
 class Mean:
-    """One setting over all pictures; separation is the mean over those of two colours or more."""
+    """One setting over all pictures; separation is the mean over those of two colours or more, None without any."""
 
     setting: float
     num_colors: float
     rmse: float
-    separation: float
+    separation: float | None
     movable: float
 
 
@@ -139,7 +153,7 @@ def curve(measures: Sequence[Measure], kind: str) -> list[Mean]:
                 setting=setting,
                 num_colors=float(np.mean([m.num_colors for m in found])),
                 rmse=float(np.mean([m.rmse for m in found])),
-                separation=float(np.mean(apart)) if apart else math.nan,
+                separation=float(np.mean(apart)) if apart else None,
                 movable=float(np.mean([m.movable for m in found])),
             )
         )

@@ -32,7 +32,7 @@ def palette_figure(book: FixedCodebook, title: str) -> Any:
     rows = -(-len(levels) // _columns(len(levels)))
     height = 0.7 + 0.23 * rows
     figure = new_figure(11, 4 + height)
-    figure.suptitle(title, fontsize=11, color=INK)
+    figure.suptitle(title, fontsize=11, color=INK, parse_math=False)  # file names may hold $
     top, bottom = figure.subfigures(2, 1, height_ratios=(height, 4))
     _swatches(top.subplots(), levels)
     left, right = bottom.subplots(1, 2, width_ratios=(1.35, 1))
@@ -127,7 +127,7 @@ def tradeoff_figure(measures: Sequence[Measure], eps: float, book: FixedCodebook
     for kind, paint, label in KINDS:
         rows = curve(measures, kind)
         error = [row.rmse for row in rows]
-        for axes, x in ((left, [row.separation for row in rows]), (right, [100 * row.movable for row in rows])):
+        for axes, x in ((left, [_apart(row) for row in rows]), (right, [100 * row.movable for row in rows])):
             axes.plot(x, error, "o-", color=paint, label=label, ms=5)
     left.set_xscale("log", base=2)
     left.xaxis.set_major_formatter("{x:g}")
@@ -143,10 +143,14 @@ def tradeoff_figure(measures: Sequence[Measure], eps: float, book: FixedCodebook
             "better", at, xytext=start, xycoords="axes fraction", color=INK,
             arrowprops={"arrowstyle": "->", "color": INK},
         )  # fmt: skip
-    _label_points(left, measures, lambda row: row.separation)
+    _label_points(left, measures, _apart)
     _label_points(right, measures, lambda row: 100 * row.movable)
     _example(bottom, measures, eps, book)
     return figure
+
+
+def _apart(row: Mean) -> float:
+    return np.nan if row.separation is None else row.separation  # a point that is not drawn
 
 
 def _label_points(axes: Any, measures: Sequence[Measure], x_of: Callable[[Mean], float]) -> None:
@@ -172,7 +176,8 @@ def _example(figure: Any, measures: Sequence[Measure], eps: float, book: FixedCo
     chosen = own[len(own) // 2]
     rivals = [m for m in measures if m.kind == "fixed" and m.picture == chosen.picture]
     rival = min(rivals, key=lambda m: abs(m.num_colors - chosen.num_colors))
-    natural = read_image(chosen.picture)[0].expand(book.codes.shape[1], -1, -1)[None].float() / 255
+    pixels = read_image(chosen.picture)[0]
+    natural = pixels.expand(max(len(pixels), book.codes.shape[1]), -1, -1)[None].float() / 255
     fixed = FixedCodebook(colors=book.settings()["colors"][: int(rival.setting)])
     panels = [
         (natural, "a picture of median error"),
