@@ -119,6 +119,7 @@ def test_test_images_are_refused_and_training_images_recorded():
         {"images": torch.zeros(1, 2, 4, 4, dtype=torch.uint8)},
         {"images": np.zeros((1, 1, 4, 4), dtype=np.uint8)},
         {"builder": "medoids", "sample": 0},
+        {"builder": "medoids", "seed": -1},
     ],
 )
 def test_impossible_fits_are_refused(arguments):

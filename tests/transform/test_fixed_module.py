@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from linocut.errors import InputError
-from linocut.transform import ops, reference
+from linocut.transform import codebook_file, ops, reference
 from linocut.transform.kernels import dispatch, numpy_loop, torch_nearest, torch_ops
 from linocut.transform.modules import FixedCodebook
 from linocut.transform.settings import NO_BLUR
@@ -172,7 +172,20 @@ def test_explanation(draw):
 
 @pytest.mark.parametrize(
     "colors",
-    [[], [[1, 2]], [[1], [2, 3]], [[256]], [[-1]], [[0.5]], [[3], [3]], [3, 4], [[i, 0, 0] for i in range(513)], "abc"],
+    [
+        [],
+        [[1, 2]],
+        [[1], [2, 3]],
+        [[256]],
+        [[-1]],
+        [[0.5]],
+        [[3], [3]],
+        [3, 4],
+        [[i, 0, 0] for i in range(513)],
+        "abc",
+        [["a"]],
+        [[None], [1]],
+    ],
 )
 def test_impossible_colours_are_refused(colors):
     with pytest.raises(InputError, match="colors must be"):
@@ -207,6 +220,36 @@ def test_files_come_back_and_damage_is_found(tmp_path, draw):
             FixedCodebook.load(path)
     with pytest.raises(InputError, match=r"missing\.json"):
         FixedCodebook.load(tmp_path / "missing.json")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"colors": [["a"], ["b"]]},
+        {"origin": {"population": [1]}},
+        {"origin": {"population": ["many", "few"]}},
+        {"origin": {"population": [None, 3]}},
+        {"origin": {"population": [0, 0]}},
+        {"origin": {"population": {"0": 1, "1": 2}}},
+    ],
+)
+def test_a_seal_that_anyone_can_make_does_not_make_nonsense_a_codebook(tmp_path, change):
+    codebook_file.write(tmp_path / "book.json", {"colors": [[0], [255]], "origin": None, **change})
+    with pytest.raises(InputError, match=r"colors must be|population must be"):
+        FixedCodebook.load(tmp_path / "book.json")
+
+
+@pytest.mark.parametrize("depth", [900, 990, 100_000])
+def test_a_file_of_brackets_is_no_codebook(tmp_path, depth):
+    (tmp_path / "book.json").write_text("[" * depth + "]" * depth)
+    with pytest.raises(InputError, match="not a codebook"):
+        FixedCodebook.load(tmp_path / "book.json")
+
+
+def test_a_saved_codebook_can_be_read_by_whom_the_user_lets(tmp_path):
+    (tmp_path / "plain").touch()
+    FixedCodebook.depth(3).save(tmp_path / "book.json")
+    assert (tmp_path / "book.json").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
 def test_a_failed_save_keeps_the_old_file(tmp_path, monkeypatch):

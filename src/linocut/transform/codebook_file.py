@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,9 @@ def write(path: Path, content: dict[str, Any]) -> None:
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        # Not mkstemp: its files are for their owner alone, and a codebook is made to be handed on.
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+        with temporary.open("w", encoding="utf-8") as stream:
             stream.write(text + "\n")
             stream.flush()
             os.fsync(stream.fileno())
@@ -30,7 +30,7 @@ def write(path: Path, content: dict[str, Any]) -> None:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
     finally:
         if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -42,15 +42,26 @@ def read(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: {error.strerror or error}; wanted a saved codebook") from error
     try:
         body = json.loads(text) if len(text) <= MOST_BYTES else None
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict) or set(body) != {"format", "colors", "origin", "sha256"} or body["format"] != FORMAT:
         raise InputError(f"{path}: not a codebook of this version ({FORMAT}); make one with `linocut codebook fit`")
     if body.pop("sha256") != _seal(body):
         raise InputError(f"{path}: changed or damaged since it was written (its hash differs); fit it again")
-    if not isinstance(body["origin"], dict | None):
-        raise InputError(f"{path}: origin must be an object or null")
+    _check_origin(path, body["origin"], body["colors"])
     return {"colors": body["colors"], "origin": body["origin"]}
+
+
+def _check_origin(path: Path, origin: Any, colors: Any) -> None:
+    """Raise InputError unless the origin is what `show` and its figure can tell: a seal can be made by anyone."""
+    if not isinstance(origin, dict | None):
+        raise InputError(f"{path}: origin must be an object or null")
+    population = (origin or {}).get("population")
+    if population is None:
+        return
+    whole = isinstance(population, list) and all(type(held) is int and held >= 0 for held in population)
+    if not whole or not isinstance(colors, list) or len(population) != len(colors) or not any(population):
+        raise InputError(f"{path}: population must be a whole number of pixels for each code; fit it again")
 
 
 def _seal(body: dict[str, Any]) -> str:

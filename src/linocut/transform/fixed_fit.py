@@ -37,6 +37,8 @@ def fit_codebook(
         origin["r"] = r
         colors = densest(seen, counts, k, r)
     else:
+        if seed < 0:
+            raise InputError(f"seed must be a whole number, 0 or more, got {seed!r}")
         origin |= {"sample": sample, "seed": seed}
         generator = np.random.default_rng(seed)
         colors = medoids.medoids(medoids.sample_pixels(pixels, sample, generator), k, generator)

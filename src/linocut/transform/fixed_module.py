@@ -117,8 +117,10 @@ def _checked(colors: Sequence[Sequence[int]]) -> np.ndarray:
         raise InputError(f"{wanted}; got rows of different lengths") from error
     if levels.ndim != 2 or levels.shape[1] not in (1, 3) or not 1 <= len(levels) <= MOST_COLORS:
         raise InputError(f"{wanted}; got shape {levels.shape}")
-    if levels.dtype.kind not in "iu" or levels.min() < 0 or levels.max() > 255:
-        raise InputError(f"{wanted}; got {levels.dtype} from {levels.min()} to {levels.max()}")
+    if levels.dtype.kind not in "iu":
+        raise InputError(f"{wanted}; got {levels.dtype}, the first {levels[0].tolist()}")
+    if levels.min() < 0 or levels.max() > 255:
+        raise InputError(f"{wanted}; got {levels.min()} to {levels.max()}")
     if len(np.unique(levels, axis=0)) < len(levels):
         raise InputError(f"{wanted}; got some colour twice")
     return levels.astype(np.uint8)
