@@ -44,6 +44,12 @@ def test_retrained_goes_through_the_codes_and_pretrained_does_not(tmp_path, imag
     assert same(trained, given)
 
 
+def test_codes_are_fitted_or_given_and_not_both(tmp_path, images):
+    both = {**FIT, "settings": {"colors": [[1]]}}
+    with pytest.raises(InputError, match="either them or fit"):
+        train(make_config(transform=both, epochs=1), images, tmp_path)
+
+
 def test_a_resumed_run_finds_the_same_codes(tmp_path, images):
     config = make_config(transform=FIT)
     train(config, images, tmp_path / "straight")

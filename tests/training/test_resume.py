@@ -14,6 +14,7 @@ from linocut.models import load
 from linocut.training import loop, train
 from linocut.training.curves import draw_curves
 from linocut.training.journal import read_log
+from linocut.training.world import local_device
 
 from .conftest import make_config, make_images
 
@@ -222,9 +223,44 @@ def test_assignments_change_fields_and_name_what_is_wrong(config):
         (2, 5),
         "trades",
     )
-    for wrong in ("epoch=7", "epochs", "epochs=many", "flip=1"):
+    for wrong in (
+        *("epoch=7", "epochs", "epochs=many", "flip=1", "seed=null", "flip=null", "milestones=null"),
+        *("milestones=[1,null]", 'milestones=["a"]', "milestones=[-1]", "image_size=large", "image_size=true"),
+        *("transform=none", 'transform={"class":null,"settings":null}', 'transform={"class":"X","settings":5}'),
+        'transform={"class":"FixedCodebook","fit":3,"settings":{}}',
+    ):
         with pytest.raises(InputError):
             config.with_settings([wrong])
+
+
+def test_assignments_may_empty_what_may_be_empty(config):
+    changed = config.with_settings(["image_size=6", 'transform={"class": "AdaptiveBlur", "settings": {}}'])
+    assert (changed.image_size, changed.transform["class"]) == (6, "AdaptiveBlur")
+    emptied = changed.with_settings(["image_size=null", "transform=null"])
+    assert (emptied.image_size, emptied.transform) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        {"class": "Unknown", "settings": {}},
+        {"class": "FixedCodebook", "settings": {}},
+        {"class": "FixedCodebook", "settings": {"colors": [[0, 0, 0]]}},
+    ],
+)
+def test_a_transform_for_the_test_that_cannot_be_is_refused_before_the_first_step(tmp_path, images, transform):
+    with pytest.raises(InputError):
+        train(make_config(transform=transform, transform_at="test"), images, tmp_path)
+    assert not (tmp_path / "log.jsonl").exists()
+    train(make_config(epochs=1), images, tmp_path)  # a run that never began does not keep the folder
+    with pytest.raises(InputError, match="holds a run already"):
+        train(make_config(epochs=1), images, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["mps", "meta", "tpu", ""])
+def test_other_devices_are_refused(name):
+    with pytest.raises(InputError, match="use cpu, cuda or auto"):
+        local_device(name)
 
 
 def test_rows_go_to_tensorboard_where_it_is_installed(tmp_path, images, config, monkeypatch):

@@ -130,6 +130,8 @@ def fit_transform(
     """The transform of this class made of training images; `settings` are those that no image decides."""
     if not hasattr(_transform_class(name, source), "fit"):
         raise InputError(f"{source}: only a FixedCodebook is fitted to images, not {name}")
+    if not settings.keys().isdisjoint({"colors", "origin"}):
+        raise InputError(f"{source}: colors and origin come from the images: leave out either them or fit")
     with _told(name, source):
         found = _transform_class(name, source).fit(images, **fit)
         return type(found)(**{**found.settings(), **settings})

@@ -23,6 +23,7 @@ AT_LEAST: dict[str, float] = {
     "epochs": 1, "batch_size": 1, "learning_rate": 0, "momentum": 0, "weight_decay": 0, "gamma": 0, "averaging": 0,
     "shards": 1,
 }  # fmt: skip
+MAY_BE_NULL: dict[str, type] = {"image_size": int, "transform": dict}  # and what they are otherwise
 MOST_SHOWN = 80  # characters of a value in an error
 
 
@@ -86,8 +87,18 @@ class TrainingConfig:
             raise InputError("eps may be at most 1; averaging, momentum and warmup must be below 1")
         if self.batch_size % self.shards:
             raise InputError(f"batch_size {self.batch_size} must be a multiple of shards {self.shards}")
-        if self.transform is not None and set(self.transform) - {"fit"} != {"class", "settings"}:
-            raise InputError(f"transform must have a class and settings, got {dict(self.transform)!r}")
+        if not all(type(epoch) is int and epoch >= 0 for epoch in self.milestones):
+            raise InputError(f"milestones must be epochs, whole numbers from 0, got {list(self.milestones)!r}")
+        if self.transform is not None:
+            self._check_transform(self.transform)
+
+    @staticmethod
+    def _check_transform(transform: Mapping[str, Any]) -> None:
+        if set(transform) - {"fit"} != {"class", "settings"}:
+            raise InputError(f"transform must have a class and settings, got {dict(transform)!r}")
+        for name in set(transform) - {"class"}:
+            if not isinstance(transform[name], Mapping):
+                raise InputError(f"{name} of the transform must be an object, got {transform[name]!r}")
 
     def to_json(self) -> dict[str, Any]:
         """The fields as JSON holds them: tuples become lists."""
@@ -99,9 +110,9 @@ class TrainingConfig:
         if set(fields) - known:
             raise InputError(f"no training setting is called {sorted(set(fields) - known)}; there are {sorted(known)}")
         values = dict(fields)
-        if "milestones" in values:
-            values["milestones"] = tuple(values["milestones"])
         try:
+            if "milestones" in values:
+                values["milestones"] = tuple(values["milestones"])
             return cls(**values)
         except TypeError as error:
             raise InputError(f"these training settings cannot be used: {error}") from error
@@ -119,9 +130,10 @@ class TrainingConfig:
                 value = text
             if isinstance(fields[name], float) and isinstance(value, int) and not isinstance(value, bool):
                 value = float(value)
-            if fields[name] is not None and value is not None and type(value) is not type(fields[name]):
-                kind = type(fields[name]).__name__
-                raise InputError(f"{name} must be a {kind} like {fields[name]!r}, got {text!r}")
+            kind = MAY_BE_NULL.get(name, type(fields[name]))
+            if type(value) is not kind and not (value is None and name in MAY_BE_NULL):
+                like = "" if fields[name] is None else f", like {_short(fields[name])}"
+                raise InputError(f"{name} must be of type {kind.__name__}{like}, got {text!r}")
             fields[name] = value
         return TrainingConfig.from_json(fields)
 

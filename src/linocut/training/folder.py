@@ -9,6 +9,7 @@ from pathlib import Path
 from linocut.errors import InputError
 from linocut.models.files import write_whole
 from linocut.training.config import TrainingConfig
+from linocut.training.journal import LOG_FILE
 
 CONFIG_FILE = "config.json"
 
@@ -32,9 +33,13 @@ def own_folder(folder: Path) -> Iterator[None]:
 
 
 def claim(folder: Path, config: TrainingConfig, *, resume: bool) -> None:
-    """Write the config into a new run's folder, or compare it with the one that stands there."""
+    """Write the config into a new run's folder, or compare it with the one that stands there.
+
+    A run that was refused or killed before it left anything but its config has no say: the folder is new.
+    """
     file = folder / CONFIG_FILE
-    if not file.exists():
+    begun = any((folder / name).exists() for name in (LOG_FILE, "checkpoints", "model"))
+    if not file.exists() or not begun:
         write_whole(file, json.dumps(config.to_json(), indent=1).encode())
         return
     if not resume:

@@ -103,10 +103,12 @@ def make_trainer(
     file = canvas_file(out, world) if on_disk else None
     canvas = Canvas(pixels, pad=config.pad, eps=config.eps, store=store, device=device, file=file)
     transform = None
-    if config.transform is not None and config.transform_at == "train":
+    if config.transform is not None:
         # A stored start may lie outside [0,1] by its rounding: training lets the transform clamp it.
         settings = {**config.transform["settings"], "validate": False}
-        transform = rebuild_transform(config.transform["class"], settings, source=config.recipe).to(device)
+        made = rebuild_transform(config.transform["class"], settings, source=config.recipe).to(device)
+        made(torch.zeros(1, pixels.shape[1], *canvas.image, device=device))  # what fails here would fail at the end
+        transform = made if config.transform_at == "train" else None
     network = Architecture(name=config.architecture, num_classes=len(images.classes), in_channels=pixels.shape[1])
     check_takes(network, canvas.image)
     return Trainer(

@@ -85,6 +85,8 @@ def local_device(name: str) -> torch.device:
         device = torch.device(name)
     except RuntimeError as error:
         raise InputError(f"no device is called {name!r}: use cpu, cuda or auto") from error
+    if device.type not in ("cpu", "cuda"):
+        raise InputError(f"training has not been tried on {name!r}: use cpu, cuda or auto")
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError("cuda was asked for, but torch sees no GPU: use --device cpu")
     if device.type == "cuda" and device.index is None:
