@@ -45,7 +45,16 @@ def test_the_progress_bar_shows_what_matters(tmp_path):
     assert "robust" in done.output
 
 
-def test_what_is_wrong_is_said_in_a_line(tmp_path):
+def test_the_folder_of_data_sets_is_named_as_for_the_other_verbs(tmp_path, monkeypatch):
+    for words, place in ((["--data", "given"], "given"), (["--root", "given"], "given"), ([], "told")):
+        monkeypatch.setenv("LINOCUT_DATA", str(tmp_path / "told"))
+        done = run("--recipe", "mnist/baseline", *words, "--out", tmp_path / "run")
+        assert done.exit_code == 2
+        assert f"{place}/mnist is missing" in done.output
+
+
+def test_what_is_wrong_is_said_in_a_line(tmp_path, monkeypatch):
+    monkeypatch.delenv("LINOCUT_DATA", raising=False)
     for words in (
         ["--recipe", "nothing"],
         ["--set", "epoch=3"],

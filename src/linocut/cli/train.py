@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 def train(
     recipe: Annotated[str, typer.Option(help="smoke, or for example cifar-10/acab-retrained; see --list")] = "smoke",
     assign: Annotated[list[str] | None, typer.Option("--set", help="field=value, as often as needed")] = None,
-    data: Annotated[Path | None, typer.Option(help="the folder that holds the data sets")] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", "--root", envvar="LINOCUT_DATA", help="the folder that holds the data sets")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="the folder of the run")] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto")] = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="go on with the run in --out, if there is one")] = False,
