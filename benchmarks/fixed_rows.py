@@ -84,7 +84,13 @@ def attacked(config, folder: Path, test, options: argparse.Namespace, device: to
     norms = {}
     for norm in radii:
         found = {name.split("/")[1]: share.as_json() for name, share in record.published(norm).items()}
-        norms[norm] = {"eps": eps[norm], "attacks": found, "worst": record.worst(norm).as_json()}
+        # Square sees fewer images: over all of them the worst case could look better than Square alone.
+        met_all = record.of[f"{norm}/square-published"]
+        worst = {
+            "worst": record.worst(norm).as_json(),
+            "worst_of_those_that_met_all": record.worst(norm, met_all).as_json(),
+        }
+        norms[norm] = {"eps": eps[norm], "attacks": found, **worst}
         if book is not None:
             norms[norm]["square_against_theirs"] = duel(record, norm)
     return {"clean": record.clean.as_json(), "norms": norms, "codes": book and len(book["colors"])}
@@ -116,7 +122,7 @@ def shown(found: dict) -> str:
     lines = [f"{found['recipe']}: clean {found['clean']['percent']:.1f} %"]
     for norm, part in found["norms"].items():
         each = ", ".join(f"{name} {share['percent']:.1f}" for name, share in part["attacks"].items())
-        worst = part["worst"]
+        worst = part["worst_of_those_that_met_all"]
         lines.append(f"  {norm} {part['eps']:g}: {each}, worst case {worst['percent']:.1f} of {worst['n']}")
         if "square_against_theirs" in part:
             won = part["square_against_theirs"]
