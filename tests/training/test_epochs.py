@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from linocut.errors import InputError
-from linocut.training.epochs import EpochPlan, Ownership, steps_per_epoch
+from linocut.training.epochs import EpochPlan, Ownership, smallest_part, steps_per_epoch
 from linocut.training.schedule import learning_rate
 
 from .conftest import make_config
@@ -19,6 +19,8 @@ def test_every_example_once_an_epoch_and_the_same_batches_for_every_world(n, sha
     whole = EpochPlan(config, alone, 3, (6, 6), "cpu")
     parts = [Ownership(num_examples=n, shards=shards, rank=rank, world=world) for rank in range(world)]
     plans = [EpochPlan(config, own, 3, (6, 6), "cpu") for own in parts]
+    for own, plan in zip(parts, plans, strict=True):
+        assert smallest_part(config, own) == min(len(batch.examples) for batch in plan.batches())
     seen = []
     for step, batch in enumerate(whole.batches()):
         together, rows = [], []

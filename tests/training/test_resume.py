@@ -191,6 +191,13 @@ def test_a_torn_last_log_line_is_dropped_with_a_warning(tmp_path, images, config
     assert [row["step"] for row in read_log(tmp_path)] == list(range(1, 21))
 
 
+def test_a_last_batch_too_small_for_batch_statistics_is_refused_before_the_first_step(tmp_path):
+    config = make_config(architecture="preact-resnet-18", batch_size=13, epochs=1)
+    with pytest.raises(InputError, match=r"last batch of an epoch would be 1 here.*another batch_size"):
+        train(config, make_images(40), tmp_path)
+    assert not (tmp_path / "log.jsonl").exists()
+
+
 def test_images_the_network_cannot_take_and_no_steps_between_checkpoints_are_refused(tmp_path, images):
     with pytest.raises(InputError, match="madry-net cannot take images of 6x6"):
         train(make_config(architecture="madry-net"), images, tmp_path)

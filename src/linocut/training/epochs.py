@@ -65,6 +65,13 @@ def steps_per_epoch(config: TrainingConfig, num_examples: int) -> int:
     return math.ceil(math.ceil(num_examples / config.shards) / (config.batch_size // config.shards))
 
 
+def smallest_part(config: TrainingConfig, own: Ownership) -> int:
+    """The fewest examples that a process gets in a step: of an epoch's last batch; one where it is idle."""
+    share = config.batch_size // config.shards
+    before = (steps_per_epoch(config, own.num_examples) - 1) * share
+    return max(1, sum(max(0, min(share, len(own.shard(number)) - before)) for number in own.own_shards()))
+
+
 class EpochPlan:
     """The batches of one epoch, drawn at once and kept on the device."""
 

@@ -18,7 +18,7 @@ from linocut.training.canvas import Canvas, fits_in_memory
 from linocut.training.checkpoints import sweep
 from linocut.training.config import TrainingConfig
 from linocut.training.curves import draw_curves
-from linocut.training.epochs import Ownership
+from linocut.training.epochs import Ownership, smallest_part
 from linocut.training.finish import save_result
 from linocut.training.fitting import fitted
 from linocut.training.folder import claim, own_folder
@@ -110,7 +110,7 @@ def make_trainer(
         made(torch.zeros(1, pixels.shape[1], *canvas.image, device=device))  # what fails here would fail at the end
         transform = made if config.transform_at == "train" else None
     network = Architecture(name=config.architecture, num_classes=len(images.classes), in_channels=pixels.shape[1])
-    check_takes(network, canvas.image)
+    check_takes(network, canvas.image, smallest_part(config, own))
     return Trainer(
         config, canvas, images.labels[mine], network=network, transform=transform, device=device, world=world
     )
@@ -121,12 +121,20 @@ def canvas_file(out: Path, world: World) -> Path:
     return out / f"canvas-{world.rank}.work"
 
 
-def check_takes(network: Architecture, image: Size) -> None:
-    """Raise InputError where a network cannot take images of this size; costs no memory."""
+def check_takes(network: Architecture, image: Size, fewest: int) -> None:
+    """Raise InputError where a network cannot take images of this size, or learn from so few; costs no memory."""
+    outline, images = network.outline(), torch.empty(fewest, network.in_channels, *image, device="meta")
     try:
-        network.outline().eval()(torch.empty(1, network.in_channels, *image, device="meta"))
+        outline.eval()(images)
     except RuntimeError as error:
         raise InputError(f"{network.name} cannot take images of {image[0]}x{image[1]}: {error}") from error
+    try:
+        outline.train()(images)
+    except ValueError as error:
+        raise InputError(
+            f"the last batch of an epoch would be {fewest} here, too few for the batch statistics of {network.name} "
+            f"at {image[0]}x{image[1]}: choose another batch_size"
+        ) from error
 
 
 @contextlib.contextmanager
