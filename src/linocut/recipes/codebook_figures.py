@@ -133,7 +133,8 @@ def tradeoff_figure(measures: Sequence[Measure], eps: float, book: FixedCodebook
     left.xaxis.set_major_formatter("{x:g}")
     left.set_xlabel("smallest L-infinity distance of two colours in a picture, levels")
     left.set_ylabel("RMSE against the picture, levels")
-    left.legend(fontsize=8, loc="upper left", title="number on the curve", title_fontsize=8)
+    # Here great errors go with few movable pixels, so this corner is empty; on the left no corner is.
+    right.legend(fontsize=8, loc="upper right", title="number on the curve", title_fontsize=8)
     right.set_xlabel(f"pixels that a change of {255 * eps:g} levels can send to another colour, %")
     right.set_xlim(left=0)
     left.set_ylim(bottom=0)
