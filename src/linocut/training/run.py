@@ -110,7 +110,8 @@ def make_trainer(
         made(torch.zeros(1, pixels.shape[1], *canvas.image, device=device))  # what fails here would fail at the end
         transform = made if config.transform_at == "train" else None
     network = Architecture(name=config.architecture, num_classes=len(images.classes), in_channels=pixels.shape[1])
-    check_takes(network, canvas.image, smallest_part(config, own))
+    check_takes(network, canvas.image)
+    check_learns(network, canvas.image, smallest_part(config, own))
     return Trainer(
         config, canvas, images.labels[mine], network=network, transform=transform, device=device, world=world
     )
@@ -121,15 +122,18 @@ def canvas_file(out: Path, world: World) -> Path:
     return out / f"canvas-{world.rank}.work"
 
 
-def check_takes(network: Architecture, image: Size, fewest: int) -> None:
-    """Raise InputError where a network cannot take images of this size, or learn from so few; costs no memory."""
-    outline, images = network.outline(), torch.empty(fewest, network.in_channels, *image, device="meta")
+def check_takes(network: Architecture, image: Size) -> None:
+    """Raise InputError where a network cannot take images of this size; costs no memory."""
     try:
-        outline.eval()(images)
+        network.outline().eval()(torch.empty(1, network.in_channels, *image, device="meta"))
     except RuntimeError as error:
         raise InputError(f"{network.name} cannot take images of {image[0]}x{image[1]}: {error}") from error
+
+
+def check_learns(network: Architecture, image: Size, fewest: int) -> None:
+    """Raise InputError where a batch of so few has no statistics for a network; costs no memory."""
     try:
-        outline.train()(images)
+        network.outline().train()(torch.empty(fewest, network.in_channels, *image, device="meta"))
     except ValueError as error:
         raise InputError(
             f"the last batch of an epoch would be {fewest} here, too few for the batch statistics of {network.name} "
