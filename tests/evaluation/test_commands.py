@@ -225,3 +225,18 @@ def test_two_ranks_make_the_same_ledger_as_one_process(linocut, tmp_path):
     assert not list((tmp_path / "two" / "parts").glob("*.jsonl"))
     for path in (tmp_path / "one" / "images").rglob("*.safetensors"):
         assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()
+
+
+def test_the_header_asks_for_the_same_from_any_folder(linocut, tmp_path, monkeypatch):
+    asked = ["evaluate", "strangers:linear", *QUICK, "--suite", "random-noise", "--seed", "3"]
+    assert linocut(*asked, "--out", "ledger").exit_code == 0
+    first = Record.read(tmp_path / "ledger")
+    repeat = first.made_with["repeat"]
+    assert repeat[-2:] == ["--root", str(tmp_path / "pictures.npz")], "a path from the root"
+    assert "--out" not in repeat
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert linocut(*repeat, "--out", "repeated").exit_code == 0
+    again = Record.read(tmp_path / "elsewhere/repeated")
+    assert again.settings == first.settings
+    assert again.worst("linf") == first.worst("linf")

@@ -1,7 +1,10 @@
 """The demonstration page stands by itself, and says what was measured."""
 
+import html
 import re
+import shlex
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -61,6 +64,13 @@ def test_nothing_is_left_to_fill_in(page):
     text = re.sub(r"base64,[A-Za-z0-9+/=]+", "", page)
     assert "$" not in text
     assert len(page) < 5_000_000
+
+
+def test_the_page_shows_a_command_that_checks_it(page):
+    told = html.unescape(re.search(r"<code>(linocut verify .*?)</code>", page)[1])
+    ledger = Path(shlex.split(told)[-1])
+    assert ledger.is_absolute()
+    assert (ledger / "header.json").exists()
 
 
 def test_the_page_says_the_catch(page):

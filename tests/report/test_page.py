@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import time
+from pathlib import Path
 
 import pytest
 from pages import read
@@ -243,3 +244,19 @@ def test_order_is_the_order_of_folders(ledgers, tmp_path):
 def test_title(ledgers, tmp_path, title):
     tree = read(write([ledgers], tmp_path, title=title).read_text())
     assert tree.first("title").text == tree.first("h1").text == (title or "2 models on pictures")
+
+
+@pytest.mark.parametrize("typed", [["demo", "--out", "d"], ["reproduce", "--out", "d"], ["evaluate", "m"], ["other"]])
+def test_every_ledger_shows_what_repeats_it(copied, tmp_path, monkeypatch, typed):
+    ledger = copied("plain")
+    header = json.loads((ledger / "header.json").read_text())
+    header["settings"]["model"] = "m odel"
+    repeat = ["evaluate", "/models/m odel", "--data", "digits"]
+    header["made_with"] |= {"repeat": repeat, "command": ["linocut", *typed]}
+    (ledger / "header.json").write_text(json.dumps(header))
+    monkeypatch.chdir(ledger.parent)  # the page may be read, and its commands typed, in another folder
+    tree = read(write([Path(ledger.name)], tmp_path / "out").read_text())
+    shown = [code.text for block in tree.all("pre") for code in block.all("code")]
+    assert "linocut evaluate '/models/m odel' --data digits --out repeated" in shown
+    assert f"linocut verify {ledger} --model '/models/m odel'" in shown
+    assert ((" ".join(["linocut", *typed])) in shown) == (typed[0] in ("demo", "reproduce"))

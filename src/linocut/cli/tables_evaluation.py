@@ -27,4 +27,4 @@ def print_record(record: Record, findings: list[Finding], folder: Path) -> None:
         skipped = summary.not_applicable(record, norm)
         if skipped:
             console.print(f"Not applicable to this model: {', '.join(skipped)}")
-    console.print(f"The ledger is {folder}; check it with: linocut verify {folder} --model MODEL", soft_wrap=True)
+    console.print(f"The ledger is {folder}; check it with: linocut verify {folder}", soft_wrap=True)

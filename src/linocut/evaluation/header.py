@@ -3,6 +3,7 @@
 import json
 import platform
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ NAME = "header.json"
 
 
 def make(
-    settings: dict[str, Any], entries: dict[str, dict[str, Any]], card: dict[str, Any] | None = None
+    settings: dict[str, Any],
+    entries: dict[str, dict[str, Any]],
+    card: dict[str, Any] | None = None,
+    repeat: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """The header: `settings` and `entries` bind the rows, `made_with` (the model's card among it) informs."""
     made_with = {
@@ -25,6 +29,7 @@ def make(
         "python": platform.python_version(),
         "machine": _machine(),
         "command": sys.argv,
+        "repeat": repeat,
         "card": card,
     }
     # Through JSON and back, so that what is compared is what a file can hold (a tuple is a list there).

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,6 +64,18 @@ class Request:
     @property
     def norms(self) -> tuple[Norm, ...]:
         return ("linf", "l2") if self.norm == "both" else (self.norm,)
+
+    def arguments(self) -> list[str]:
+        """What asks for the same after `linocut`, from any folder; --out is left to the reader."""
+        told = ["evaluate", _anywhere(self.model)]
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name in ("model", "out", "root") or value == field.default:
+                continue
+            option = "--" + field.name.replace("_", "-")
+            told += [option] if value is True else [option, _anywhere(value) if field.name == "twin" else str(value)]
+        root = _root(self)
+        return told if root is None else [*told, "--root", _anywhere(root)]
 
 
 def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Record:
@@ -133,6 +145,7 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
         radii=eps,
         settings=settings,
         card=card_of(request.model),
+        repeat=request.arguments(),
         watch=watch,
         workers=workers,
     )
@@ -176,6 +189,11 @@ def open_model(
     return Preprocessed(imported(preprocess), made, probe=unit(probe.to(device))).eval()
 
 
+def _anywhere(place: str | Path) -> str:
+    """A path that exists as one from the root of the file system; module:function as it is."""
+    return str(Path(place).resolve()) if Path(place).exists() else str(place)
+
+
 def _is_function(place: str) -> bool:
     return ":" in place and not Path(place).exists()
 
@@ -189,8 +207,12 @@ def _settled(model: Model, few: torch.Tensor, name: str) -> tuple[Model, int]:
 
 
 def _data(request: Request, split: str) -> Images:
-    root = request.root or (Path(os.environ["LINOCUT_DATA"]) if "LINOCUT_DATA" in os.environ else None)
-    return load_data(request.data, root=root, split=split, image_size=_image_size(request))
+    return load_data(request.data, root=_root(request), split=split, image_size=_image_size(request))
+
+
+def _root(request: Request) -> Path | None:
+    """The folder of data sets that was named, or else that of the environment."""
+    return request.root or (Path(os.environ["LINOCUT_DATA"]) if "LINOCUT_DATA" in os.environ else None)
 
 
 def _image_size(request: Request) -> int | None:

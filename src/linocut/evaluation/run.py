@@ -27,14 +27,16 @@ def evaluate(
     radii: dict[str, float],
     settings: dict[str, Any],
     card: dict[str, Any] | None = None,
+    repeat: Sequence[str] | None = None,
     watch: Watch = lambda *_: None,
     workers: Workers = ALONE,
 ) -> Record:
     """The record of the plan over the sample, written in the folder; what is there already is not done again.
 
     `radii` is the judged radius of each norm; `settings` is whatever else a resumed run must repeat (model and
-    data hashes, names); `card` is the model's, as its file holds it, where it has one. Several workers give the
-    same rows as one, in the same order, milliseconds aside.
+    data hashes, names); `card` is the model's, as its file holds it, where it has one; `repeat` is what
+    follows `linocut` in a command that asks for the same. Several workers give the same rows as one, in the same
+    order, milliseconds aside.
     """
     values = case.images.pixels[0].numel()
     settings = settings | {
@@ -46,7 +48,7 @@ def evaluate(
         "seed": sample.seed,
         "classes": list(case.images.classes),
     }
-    header = headers.make(settings, {entry.name: entry.described() for entry in plan}, card)
+    header = headers.make(settings, {entry.name: entry.described() for entry in plan}, card, repeat)
     with contextlib.ExitStack() as stack:
 
         def settle() -> dict[str, Any]:

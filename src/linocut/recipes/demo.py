@@ -2,6 +2,7 @@
 
 import html
 import os
+import shlex
 import string
 import uuid
 from collections.abc import Iterator, Sequence
@@ -47,12 +48,19 @@ def write_page(reproduction: Reproduction) -> Path:
         verdict="".join(f"<li>{html.escape(told)}</li>" for told in verdict.sentences(report.works, records)),
         table="".join(_table(found)),
         count=found[0].cells["clean"].n,
+        verify=html.escape(verify_command(reproduction)),
         cut="".join(f"<li>{html.escape(told)}</li>" for told in what_was_cut(reproduction)),
         sections="\n".join(photograph_sections()),
     )
     path = reproduction.shop.out / PAGE
     _put(path, page)
     return path
+
+
+def verify_command(reproduction: Reproduction) -> str:
+    """What replays the last network's first ledger, from any folder."""
+    work, out = reproduction.report.works[-1], reproduction.shop.out.resolve()
+    return shlex.join(["linocut", "verify", str(out / work.place / f"ledger-{work.judgements[0].suite}")])
 
 
 def what_was_cut(reproduction: Reproduction) -> list[str]:

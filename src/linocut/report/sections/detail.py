@@ -33,7 +33,8 @@ def detail(subject: Subject, pictures: int, *, charts: bool) -> dict[str, Any]:
         "ambiguous": ambiguous(subject, sidecar) if pictures else [],
         "facts": _facts(subject),
         "command": _command(subject),
-        "verify": shlex.join(["linocut", "verify", str(subject.folder)]),
+        "whole": _whole(subject),
+        "verify": _verify(subject),
     }
 
 
@@ -145,8 +146,28 @@ def _transform(subject: Subject) -> str:
 
 
 def _command(subject: Subject) -> str | None:
-    """The command that repeats the run, from the header's own arguments."""
-    arguments = subject.record.made_with.get("command")
-    if not isinstance(arguments, list) or not all(isinstance(argument, str) for argument in arguments):
-        return None
-    return shlex.join(["linocut", *arguments[1:]]) if arguments[1:2] == ["evaluate"] else None
+    """The command that repeats the run in another folder; of older ledgers the one that was typed."""
+    repeat = _words(subject, "repeat")
+    if repeat:
+        return shlex.join(["linocut", *repeat, "--out", "repeated"])
+    typed = _words(subject, "command")[1:]
+    return shlex.join(["linocut", *typed]) if typed[:1] == ["evaluate"] else None
+
+
+def _verify(subject: Subject) -> str:
+    """The command that checks the ledger from any folder; it names the model if the ledger's path is relative."""
+    place = _words(subject, "repeat")[1:2]
+    model = ["--model", *place] if place and place != [subject.record.settings.get("model")] else []
+    return shlex.join(["linocut", "verify", str(subject.folder.resolve()), *model])
+
+
+def _whole(subject: Subject) -> str | None:
+    """The command that trained the model as well, where one did both."""
+    typed = _words(subject, "command")[1:]
+    return shlex.join(["linocut", *typed]) if typed[:1] in (["demo"], ["reproduce"]) else None
+
+
+def _words(subject: Subject, name: str) -> list[str]:
+    """Arguments as the header has them; none where it has anything else."""
+    found = subject.record.made_with.get(name)
+    return found if isinstance(found, list) and all(isinstance(word, str) for word in found) else []
