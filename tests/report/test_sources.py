@@ -57,6 +57,15 @@ def test_a_damaged_header_is_refused(tmp_path, change):
         read_all([ledger])
 
 
+@pytest.mark.parametrize("kept", [0.2, 0.99])
+def test_rows_that_lost_their_end_are_refused(tmp_path, kept):
+    rows = made_up(tmp_path / "x", **COUNTS) / "rows.jsonl"
+    text = rows.read_text()
+    rows.write_text(text[: int(len(text) * kept)])
+    with pytest.warns(UserWarning, match="cut short"), pytest.raises(InputError, match="damaged"):
+        read_all([tmp_path / "x"])
+
+
 def test_a_damaged_figure_is_refused(copied, tmp_path):
     ledger = copied("plain")
     next((ledger / "figures" / "clean").iterdir()).write_bytes(b"nothing")

@@ -26,7 +26,9 @@ USUAL = 0.5  # of an upper bound is what we reckon with before the first of its 
 def print_plan(reproduction: "Reproduction") -> None:
     """Every step with its state and its time, and the sum of what is left."""
     console = Console()
-    table = Table("", "of", "what", "time", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table("", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("of", "what", "time"):
+        table.add_column(name, overflow="fold")  # cut short, pretrained and retrained rows would look alike
     for number, step in enumerate(reproduction.plan.steps, 1):
         told, state = reproduction.estimates[step.name], reproduction.states[step.name].value
         words = f"took {span(told['seconds'])}" if state == "done" else _expected(told)

@@ -88,6 +88,7 @@ def _read(folder: Path) -> Subject:
         record = Record.read(folder)
     except (KeyError, TypeError) as reason:
         raise InputError(f"{folder} has rows that its header does not name ({reason}): it is damaged") from None
+    _check_whole(record, folder)
     unfinished = not (folder / ROWS).exists() or any((folder / PARTS).glob("*.jsonl")) or not record.of["clean"]
     identity = identify(record)
     return Subject(
@@ -120,6 +121,16 @@ def _check(header: dict[str, Any], folder: Path) -> None:
     )
     if not sound:
         raise InputError(f"{folder / headers.NAME} is no header of a ledger that this version reads: it is damaged")
+
+
+def _check_whole(record: Record, folder: Path) -> None:
+    """InputError if the rows of a finished run have lost their end: what is missing would count as standing."""
+    rows = folder / ROWS
+    if not rows.exists() or any((folder / PARTS).glob("*.jsonl")):
+        return
+    clean, n = len(record.of["clean"]), record.settings.get("n")
+    if clean != n or not rows.read_bytes().endswith(b"\n"):
+        raise InputError(f"{rows} is damaged: it has {clean} of {n} examples, or its last line is cut short")
 
 
 def _sound_entry(entry: dict[str, Any]) -> bool:
