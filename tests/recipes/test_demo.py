@@ -73,6 +73,10 @@ def test_the_page_shows_a_command_that_checks_it(page):
     assert (ledger / "header.json").exists()
 
 
+def test_what_scrolls_can_be_reached_by_keyboard(page):
+    assert re.search(r"<div class=.scroll. tabindex=.0. role=.region. aria-label=.[^'\"]+.>", page)
+
+
 def test_the_page_says_the_catch(page):
     assert "empirical defence" in page
     assert "worst case" in page

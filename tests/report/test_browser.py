@@ -92,6 +92,12 @@ def test_follows_the_system_and_fits_a_telephone(address):
         assert page.complaints() == []
 
 
+def test_fits_a_sheet_of_a4(address):
+    with chromium.Page(address, width=718) as page:  # 210 mm less Chromium's own margins
+        page.call("Emulation.setEmulatedMedia", media="print")
+        assert page.value("document.documentElement.scrollWidth") <= 718
+
+
 def test_is_complete_without_scripts(address):
     with chromium.Page(address, scripts=False) as page:
         assert page.value("document.getElementById('controls').offsetHeight") == 0, "no controls that do nothing"
