@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -9,9 +10,11 @@ from typer.testing import CliRunner
 pytest.importorskip("sklearn", reason="digits come with scikit-learn: pip install 'linocut[data]'")
 
 from linocut.cli import app
+from linocut.cli.reproduce_tables import print_plan
 from linocut.recipes import demo as demo_recipe
 from linocut.recipes.reproduce import scales
 from linocut.recipes.reproduce.interruption import Stopped
+from linocut.recipes.reproduce.stamps import State
 
 from ..recipes.reproduce.tiny import shorten, tiny
 
@@ -30,6 +33,23 @@ def call(*arguments):
 
 
 ONE = ("reproduce", "--dataset", "digits", "--row", "natural", "--scale", "smoke", "--device", "cpu")
+
+
+def test_the_plan_shows_names_whole_on_a_narrow_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    name = "fashion-mnist/acab-pretrained/seed-0/ledger-strong"
+    step = SimpleNamespace(name=name, title="put it before the network of baseline")
+    told = {"seconds": 36000.0, "at_most": True, "whole_batches": True}
+    reproduction = SimpleNamespace(
+        plan=SimpleNamespace(steps=[step]),
+        estimates={name: told},
+        states={name: State.DUE},
+        report=SimpleNamespace(notes=[]),
+        seconds_left=36000.0,
+        shop=SimpleNamespace(device="cpu"),
+    )
+    print_plan(reproduction)
+    assert "fashion-mnist/acab-pretrained " in capsys.readouterr().out
 
 
 def test_a_dry_run_says_what_would_be_done_and_writes_nothing(tmp_path):

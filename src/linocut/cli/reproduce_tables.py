@@ -27,8 +27,9 @@ def print_plan(reproduction: "Reproduction") -> None:
     """Every step with its state and its time, and the sum of what is left."""
     console = Console()
     table = Table("", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("of", "what", "time"):
-        table.add_column(name, overflow="fold")  # cut short, pretrained and retrained rows would look alike
+    table.add_column("of", no_wrap=True)  # cut short, pretrained and retrained rows would look alike
+    table.add_column("what")
+    table.add_column("time")
     for number, step in enumerate(reproduction.plan.steps, 1):
         told, state = reproduction.estimates[step.name], reproduction.states[step.name].value
         words = f"took {span(told['seconds'])}" if state == "done" else _expected(told)
