@@ -55,6 +55,7 @@ def test_the_plan_shows_names_whole_on_a_narrow_terminal(capsys, monkeypatch):
 def test_a_dry_run_says_what_would_be_done_and_writes_nothing(tmp_path):
     result = call(*ONE, "--out", tmp_path / "out", "--dry-run")
     assert result.exit_code == 0
+    assert "small-net for " in result.stderr
     assert "train small-net naturally, 2 epochs" in result.stdout
     assert "suite pgd-margin-1 on 3 images" in result.stdout
     assert "Left to do: at most" in result.stdout

@@ -1,6 +1,7 @@
 """`linocut reproduce`: the paper's tables from data to report, stopped and gone on with at will."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -62,6 +63,7 @@ def reproduce(
             root=root,
             device=local_device(device),
             title=f"{', '.join(dict.fromkeys(name for name, _ in rows))}, scale {scale}",
+            tell=(lambda text: None) if as_json else partial(typer.echo, err=True),
         )
         if not as_json:
             print_plan(reproduction)

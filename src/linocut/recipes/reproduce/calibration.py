@@ -59,8 +59,8 @@ class Speed:
 class Calibration:
     """Speeds of works; each distinct combination of network, transform, batch and image size is timed once."""
 
-    def __init__(self, device: torch.device, scratch: Path):
-        self.device, self.scratch = device, scratch
+    def __init__(self, device: torch.device, scratch: Path, tell: Callable[[str], None] = lambda text: None):
+        self.device, self.scratch, self.tell = device, scratch, tell
         self._known: dict[str, Speed] = {}
 
     def of(self, work: Work, images: Images) -> Speed:
@@ -70,6 +70,7 @@ class Calibration:
         fields = {**config.to_json(), "recipe": "", "epochs": 0, "seed": 0, "shape": shape, "judged": batch}
         key = digest(fields)
         if key not in self._known:
+            self.tell(f"  {config.architecture} for {work.data_set}/{work.row}")
             self._known[key] = self._measure(config, some_of(images, max(batch, config.batch_size)), batch)
         return self._known[key]
 

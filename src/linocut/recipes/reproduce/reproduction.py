@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,8 +55,12 @@ def prepare(
     root: Path | None,
     device: torch.device,
     title: str,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> Reproduction:
-    """The reproduction for these rows; a few steps are timed here, and nothing is written."""
+    """The reproduction for these rows; a few steps are timed here, and nothing is written.
+
+    `tell` hears which network is being timed: on a CPU a large one takes a minute.
+    """
     root = root or (Path(os.environ["LINOCUT_DATA"]) if "LINOCUT_DATA" in os.environ else None)
     shop = Workshop(out=out.absolute(), shelf=Shelf(root), device=device)
     runner.check_folder(shop)
@@ -65,7 +69,7 @@ def prepare(
     plan = Planner(scale, shop.shelf, numerics).plan(rows, seeds, title)
     states = runner.states(plan, shop)
     with tempfile.TemporaryDirectory() as scratch:
-        calibration = Calibration(device, Path(scratch))
+        calibration = Calibration(device, Path(scratch), tell)
         estimates = {
             step.name: _taken(stamps.read(step, shop)["seconds"])
             if states[step.name] is State.DONE
