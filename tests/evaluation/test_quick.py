@@ -54,6 +54,27 @@ def test_only_what_the_judge_calls_misclassified_is_broken(attack, images):
     assert int((network(alone.images).argmax(dim=1) != labels).sum()) < int(alone.broken.sum())
 
 
+class Wavering:
+    """Wrong at its first look at a loss of 0.74, then right at a loss of 1.03: three classes allow that."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, images):
+        self.calls += 1
+        logits = [0.0, 0.1, -9.0] if self.calls == 1 else [1.0, 0.9, 0.9]
+        return torch.tensor(logits).expand(len(images), 3) + 0 * images.sum()
+
+
+@pytest.mark.parametrize("truly", [0, 1])
+def test_a_point_that_was_passed_by_is_silent_only_if_the_judge_calls_it_misclassified(truly):
+    images, labels = torch.full((3, 1, 4, 4), 0.5), torch.zeros(3, dtype=torch.long)
+    quick = Quick(Wavering(), lambda points: torch.eye(3)[truly].expand(len(points), 3), half=False)
+    result = PGD(num_steps=2).run(quick, images, labels, ThreatModel("linf", 0.1), Dice(torch.arange(3)))
+    assert result.silent.tolist() == [truly == 1] * 3
+    assert not result.broken.any()
+
+
 def test_a_compiled_copy_keeps_hooks_and_gives_the_same_logits(images):
     model = Defended(EssentialFeatures(backend="torch"), linear()).eval()
     quick = searcher(model, half=False, compiled=True, probe=images[:4])

@@ -2,7 +2,8 @@
 
 Two modes. As published, every example stays for all steps and the point of highest loss is returned. In the
 worst case (`any_iterate`) a misclassified point is kept at once and its example leaves, so that the model
-runs on survivors only; where there is a judge (see hooks), it must call the point misclassified too.
+runs on survivors only; where there is a judge (see hooks), it must call the point misclassified too. As
+published the judge is asked once, at the end: whether a misclassified point that was passed by truly is one.
 `keep_last` returns the last point in place of the best.
 """
 
@@ -47,6 +48,9 @@ class Pursuit:
         self.prediction = labels.clone()
         self.wrong = torch.zeros(count, dtype=torch.bool, device=device)  # of the best point
         self.seen_wrong = self.wrong.clone()
+        # Of the points that a quick copy calls misclassified, the one of highest loss: the judge is asked at the end.
+        self.passed = images.clone() if judge is not None and not any_iterate else None
+        self.loss_passed = self.loss_best.clone()
         self.queries = torch.zeros(count, dtype=torch.int32, device=device)
         self.steps = self.queries.clone()
         self.trace = torch.full((count, num_looks), torch.nan, device=device)
@@ -84,6 +88,10 @@ class Pursuit:
         self.prediction = torch.where(better, prediction, self.prediction)
         self.wrong = torch.where(better, wrong, self.wrong)
         self.seen_wrong = self.seen_wrong | wrong
+        if self.passed is not None:
+            worse = wrong & ~(loss <= self.loss_passed)  # a loss that is no number counts as high
+            torch.where(worse[:, None, None, None], points, self.passed, out=self.passed)
+            self.loss_passed = torch.where(worse, loss, self.loss_passed)
         self.loss_end = torch.where(here, loss, self.loss_end)
         self.trace[:, self.looks] = torch.where(here, loss, torch.nan)
         self.queries += here * queries
@@ -105,6 +113,9 @@ class Pursuit:
 
     def result(self) -> Result:
         """What happened to every example of the batch."""
+        if self.passed is not None and self.judge is not None:
+            doubted = self.seen_wrong & ~self.wrong
+            self.seen_wrong = judged(self.judge, self.passed, self.labels, doubted) != self.labels
         if len(self.rows) == len(self._result.broken):
             return self._snapshot()
         self._file()
