@@ -31,6 +31,28 @@ def test_ledgers_below_a_folder_and_twice_the_same(tmp_path):
     assert [subject.name for subject in found] == ["m (b)", "m (a)"], "the same model twice, told apart"
 
 
+def with_seed(ledger, seed):
+    header = json.loads((ledger / "header.json").read_text())
+    header["made_with"]["card"] = {"recipe": {"recipe": "m/row", "seed": seed}}
+    (ledger / "header.json").write_text(json.dumps(header))
+
+
+def test_seeds_tell_networks_of_one_recipe_apart(tmp_path):
+    for seed in (0, 1):
+        for suite in ("paper", "strong"):
+            with_seed(made_up(tmp_path / f"seed-{seed}" / f"ledger-{suite}", **COUNTS), seed)
+    names = [subject.name for subject in read_all([tmp_path])]
+    assert names == [f"m/row, seed {seed} (ledger-{suite})" for seed in (0, 1) for suite in ("paper", "strong")]
+
+
+def test_the_stamps_beside_ledgers_are_passed_over(tmp_path):
+    ledger = made_up(tmp_path / "ledger-paper", **COUNTS)
+    (stamp := tmp_path / "ledger-paper.stamp.json").write_text("{}")
+    assert [subject.folder for subject in read_all([ledger, stamp])] == [ledger]
+    with pytest.raises(InputError, match="is no folder"):
+        read_all([stamp])
+
+
 @pytest.mark.parametrize(
     "change",
     [

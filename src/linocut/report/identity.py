@@ -27,6 +27,7 @@ class Identity:
     training: str | None
     transform: str | None
     transform_at: str | None
+    seed: int | None  # of the training
     paper: PaperRow | None
     paper_size: bool  # whether the images have the paper's size
 
@@ -52,6 +53,7 @@ def identify(record: Record) -> Identity:
         training=known[0],
         transform=known[1],
         transform_at=known[2],
+        seed=recipe["seed"] if isinstance(recipe.get("seed"), int) else None,
         paper=row,
         paper_size=published is not None and published.values == settings["dimensions"],
     )

@@ -66,8 +66,14 @@ class Subject:
 
 def read_all(folders: Sequence[Path]) -> list[Subject]:
     """The subjects of these folders, in their order; a folder may hold one ledger or several below it."""
-    found = list(dict.fromkeys(ledger for folder in folders for ledger in _ledgers(folder)))
+    given = [folder for folder in folders if not _is_stamp(folder)] or list(folders)
+    found = list(dict.fromkeys(ledger for folder in given for ledger in _ledgers(folder)))
     return _told_apart([_read(folder) for folder in found])
+
+
+def _is_stamp(path: Path) -> bool:
+    """Whether it is what a reproduction lays beside a ledger, which ledger-* names too."""
+    return path.name.endswith(".stamp.json") and path.is_file()
 
 
 def _ledgers(folder: Path) -> list[Path]:
@@ -142,11 +148,22 @@ def _is_number(value: object) -> bool:
 
 
 def _told_apart(subjects: list[Subject]) -> list[Subject]:
-    """The same, under names that differ: with the folder where two agree, and a number where that is not enough."""
-    names = Counter(subject.name for subject in subjects)
+    """The same, under names that differ: with the seed of training where that tells two apart, with the folder where
+    they still agree, and a number where that is not enough.
+    """
+    seeds: dict[str, set[int | None]] = {}
+    for subject in subjects:
+        seeds.setdefault(subject.name, set()).add(subject.identity.seed)
+    seeded = [
+        replace(subject, name=f"{subject.name}, seed {subject.identity.seed}")
+        if len(seeds[subject.name]) > 1
+        else subject
+        for subject in subjects
+    ]
+    names = Counter(subject.name for subject in seeded)
     longer = [
         replace(subject, name=f"{subject.name} ({subject.folder.name})") if names[subject.name] > 1 else subject
-        for subject in subjects
+        for subject in seeded
     ]
     again, seen = Counter(subject.name for subject in longer), Counter[str]()
     told = []
