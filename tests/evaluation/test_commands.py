@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import linocut as package
 from linocut.cli import app
 from linocut.evaluation.record import Record
+from linocut.models import Architecture, Card, Defended, build, save
 
 STRANGERS = '''
 """Models of a stranger."""
@@ -140,6 +141,14 @@ def test_mistakes_are_named(linocut, change, message):
     done = linocut("evaluate", "strangers:linear", *QUICK, "--out", "ledger", *change)
     assert done.exit_code == 2
     assert message in " ".join(done.output.replace("│", " ").split())
+
+
+def test_a_model_of_colour_images_is_refused_for_grey_ones(linocut, tmp_path):
+    colour = Architecture(name="small-net", num_classes=10, in_channels=3)
+    save(tmp_path / "colour", Defended(None, build("small-net", 10, 3)), Card(architecture=colour))
+    done = linocut("evaluate", "colour", *QUICK, "--out", "ledger")
+    assert done.exit_code == 2
+    assert "takes images of 3 channels, these have 1" in " ".join(done.output.replace("│", " ").split())
 
 
 def test_a_changed_setting_is_refused_by_name(linocut):

@@ -83,6 +83,9 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
     device = device_of(request.device, workers)
     images = _data(request, request.split)
     radii = balls(request.data, images.pixels[0].numel(), request.norms, request.eps)
+    if request.preprocess is None:  # it may give the model what it takes
+        for place in filter(None, (request.model, request.twin)):
+            _require_channels(place, images)
     model = open_model(request.model, device, request.preprocess, images.pixels[:2])
     twin = open_model(request.twin, device) if request.twin else None
     sample = Sample(
@@ -221,6 +224,15 @@ def _image_size(request: Request) -> int | None:
         return request.image_size
     card = read_card(request.model).card
     return card.image_size if card.data_set == request.data else None
+
+
+def _require_channels(place: str, images: Images) -> None:
+    """Nothing, or an error where a saved model was made for grey images and these have colours, or the reverse."""
+    if _is_function(place):
+        return
+    wanted, found = read_card(place).card.architecture.in_channels, images.pixels.shape[1]
+    if wanted != found:
+        raise InputError(f"{place} takes images of {wanted} channels, these have {found}: name a model of these data")
 
 
 def _training_images(request: Request) -> frozenset[bytes] | None:
