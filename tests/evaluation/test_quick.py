@@ -9,7 +9,7 @@ from linocut.attacks.pgd import PGD
 from linocut.attacks.square import Square
 from linocut.attacks.threat import ThreatModel
 from linocut.errors import InputError
-from linocut.evaluation.quick import Quick, searcher
+from linocut.evaluation.quick import Quick, finest_format, searcher
 from linocut.evaluation.stranger import Preprocessed
 from linocut.evaluation.wrapped import Expectation
 from linocut.models import Defended
@@ -44,7 +44,7 @@ class Optimist(nn.Module):
 def test_only_what_the_judge_calls_misclassified_is_broken(attack, images):
     network = linear()
     labels = network(images).argmax(dim=1)
-    quick = Quick(Optimist(network), network, half=False)
+    quick = Quick(Optimist(network), network, dtype=torch.float32)
     threat = ThreatModel("linf", 0.03)
     result = attack.run(quick, images, labels, threat, Dice(torch.arange(40)))
     truly = network(result.images).argmax(dim=1) != labels
@@ -69,7 +69,7 @@ class Wavering:
 @pytest.mark.parametrize("truly", [0, 1])
 def test_a_point_that_was_passed_by_is_silent_only_if_the_judge_calls_it_misclassified(truly):
     images, labels = torch.full((3, 1, 4, 4), 0.5), torch.zeros(3, dtype=torch.long)
-    quick = Quick(Wavering(), lambda points: torch.eye(3)[truly].expand(len(points), 3), half=False)
+    quick = Quick(Wavering(), lambda points: torch.eye(3)[truly].expand(len(points), 3), dtype=torch.float32)
     result = PGD(num_steps=2).run(quick, images, labels, ThreatModel("linf", 0.1), Dice(torch.arange(3)))
     assert result.silent.tolist() == [truly == 1] * 3
     assert not result.broken.any()
@@ -126,13 +126,33 @@ def test_what_cannot_be_compiled_is_refused(model, images):
         searcher(model, half=False, compiled=True, probe=images[:4])
 
 
-def test_square_searches_in_float32(images):
+class Loud(nn.Module):
+    """The same logits by way of numbers that float16 does not hold."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network, self.back = network, nn.Linear(5, 5, bias=False)
+        nn.init.eye_(self.back.weight)
+
+    def forward(self, images):
+        return self.back(1e6 * self.network(images)) / 1e6
+
+
+def test_float16_is_fine_enough_unless_the_network_leaves_its_range(images):
+    for network, wanted in ((linear(), torch.float16), (Loud(linear()).eval(), torch.float32)):
+        quick = Quick(network, network, dtype=torch.bfloat16)
+        assert finest_format(quick, network, images) == wanted
+
+
+def test_square_searches_in_the_finer_format(images):
     network = linear()
     labels = network(images).argmax(dim=1)
     attack, threat = Square(num_queries=30), ThreatModel("linf", 0.03)
     plain = attack.run(network, images, labels, threat, Dice(torch.arange(40)))
-    quick = attack.run(Quick(network, network, half=True), images, labels, threat, Dice(torch.arange(40)))
-    torch.testing.assert_close(quick.loss_best, plain.loss_best)
+    for fine, error in ((torch.float32, 1e-6), (torch.float16, 3e-3)):
+        copy = Quick(network, network, dtype=torch.bfloat16, fine=fine)
+        quick = attack.run(copy, images, labels, threat, Dice(torch.arange(40)))
+        torch.testing.assert_close(quick.loss_best, plain.loss_best, rtol=error, atol=error)
 
 
 def test_nothing_quicker_is_the_model_itself(images):

@@ -58,7 +58,7 @@ class Square:
         starts: torch.Tensor | None = None,
     ) -> Result:
         """The point of highest margin of each example."""
-        model = finest_of(model)  # a window's gain is smaller than the grain of bfloat16
+        model = finest_of(model)  # a window's gain is often smaller than the grain of bfloat16
         state = self.begin(model, images, labels, threat, dice, starts)
         state = self.advance(state, model, images, labels, threat, dice, self.num_queries)
         return Result(

@@ -1,4 +1,4 @@
-"""A quicker copy of a model to search on: its network compiled, its matrix products in bfloat16.
+"""A quicker copy of a model to search on: its network compiled, its matrix products in sixteen bits.
 
 Nothing is decided by it. An attack that meets such a copy asks the true model whenever the copy calls a point
 misclassified (see linocut.attacks.hooks), and the ledger's rows are the true model's.
@@ -17,28 +17,29 @@ from linocut.models import Defended
 
 FILL = 32  # batches are filled up to a multiple: a GPU plans its convolutions anew for every size it meets
 LEAST_COSINE = 0.9
+FINE = 0.005  # of the logits' range, the most that float16 may err
 
 
 class Quick(Wrapped):
-    """The model, computed in bfloat16 where asked, with the true one as its judge."""
+    """The model, computed in `dtype`, with the true one as its judge; `fine` is for what asks for the finest copy."""
 
-    def __init__(self, model: Model, judge: Model, *, half: bool):
+    def __init__(self, model: Model, judge: Model, *, dtype: torch.dtype, fine: torch.dtype = torch.float32):
         super().__init__(model)
-        self._judge, self.half = judge, half
+        self._judge, self.dtype, self.fine = judge, dtype, fine
 
     def around(self, model: Model) -> "Quick":
-        return Quick(model, self._judge, half=self.half)
+        return Quick(model, self._judge, dtype=self.dtype, fine=self.fine)
 
     def finest(self) -> "Quick":
-        """The same copy in float32."""
-        return Quick(self.model, self._judge, half=False)
+        """The same copy in the finer format."""
+        return Quick(self.model, self._judge, dtype=self.fine, fine=self.fine)
 
     def judge(self, images: torch.Tensor) -> torch.Tensor:
         """The true model's logits."""
         return filled(self._judge, images)
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
-        with torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=self.half):
+        with torch.autocast(images.device.type, dtype=self.dtype, enabled=self.dtype != torch.float32):
             return self.model(images).float()
 
 
@@ -91,10 +92,12 @@ def searcher(model: Model, *, half: bool, compiled: bool, probe: torch.Tensor) -
         front = model.before(Compiled(model.model))
     elif compiled and isinstance(model, nn.Module):
         front = Compiled(model)
-    quick = Quick(front, model, half=half)
+    quick = Quick(front, model, dtype=torch.bfloat16 if half else torch.float32)
     try:
         with at_rest(model):
             cosine = _agreement(quick, model, probe)
+            if half and probe.is_cuda:  # elsewhere float16 gains nothing
+                quick.fine = finest_format(quick, model, probe)
     except RuntimeError as reason:
         if not type(reason).__module__.startswith(("torch._dynamo", "torch._inductor", "torch.fx")):
             raise  # the model's own
@@ -106,6 +109,20 @@ def searcher(model: Model, *, half: bool, compiled: bool, probe: torch.Tensor) -
             "leave --precision and --compile out"
         )
     return quick
+
+
+@torch.no_grad()
+def finest_format(quick: Quick, model: Model, probe: torch.Tensor) -> torch.dtype:
+    """float16 where it tells logits apart as finely as a GPU's convolutions in float32 do, else float32.
+
+    Those round their factors to TF32, which has the ten bits of float16; but float16 ends at 65,504, and a network
+    may go beyond.
+    """
+    true = model(probe)
+    halves = Quick(quick.model, model, dtype=torch.float16)(probe)
+    spread = float((true - true.mean(dim=1, keepdim=True)).abs().max())
+    error = float((halves - true).abs().max())
+    return torch.float16 if error <= FINE * spread else torch.float32
 
 
 def _agreement(quick: Model, model: Model, probe: torch.Tensor) -> float:
