@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 pytest.importorskip("sklearn", reason="digits come with scikit-learn: pip install 'linocut[data]'")
 
 from linocut.cli import app
-from linocut.cli.reproduce_tables import print_plan
+from linocut.cli.reproduce_tables import Narrator, print_plan
 from linocut.recipes import demo as demo_recipe
 from linocut.recipes.reproduce import scales
 from linocut.recipes.reproduce.interruption import Stopped
@@ -59,6 +59,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(tmp_path):
     assert "train small-net naturally, 2 epochs" in result.stdout
     assert "suite pgd-margin-1 on 3 images" in result.stdout
     assert "Left to do: at most" in result.stdout
+    assert "may be started several times" in result.stdout
     assert not (tmp_path / "out").exists()
 
 
@@ -73,6 +74,37 @@ def test_it_runs_to_the_report_and_the_second_time_does_nothing(tmp_path):
     plan = json.loads(call(*ONE, "--out", tmp_path / "out", "--dry-run", "--json").stdout)
     assert {step["state"] for step in plan["steps"]} == {"done"}
     assert [step["name"] for step in plan["steps"]][-1] == "report"
+
+
+def test_nothing_is_timed_for_json(tmp_path, monkeypatch):
+    monkeypatch.setattr("linocut.recipes.reproduce.calibration.Calibration.of", None)
+    result = call(*ONE, "--out", tmp_path / "out", "--json")
+    assert result.exit_code == 0, result.output
+    assert set(json.loads(result.stdout)) == {"report", "overview", "verdict"}
+    steps = json.loads((tmp_path / "out" / "plan.json").read_text())["steps"]
+    assert not any("seconds" in step for step in steps)
+
+
+def test_a_step_is_told_by_its_place_in_the_plan_whoever_makes_it(capsys):
+    steps = [SimpleNamespace(name=f"digits/{row}/seed-0/model", title="train") for row in ("natural", "baseline")]
+    told = {"seconds": 60.0, "at_most": False}
+    reproduction = SimpleNamespace(
+        plan=SimpleNamespace(steps=steps),
+        estimates={step.name: told for step in steps},
+        states={step.name: State.DUE for step in steps},
+    )
+    narrator = Narrator(reproduction, shown=True)
+    narrator.starts(steps[1], State.DUE)
+    narrator.ends(steps[1], 90.0)
+    for _ in range(3):
+        narrator.waits(steps[0])
+    narrator.starts(steps[0], State.DONE)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("[2/2] digits/baseline: train (about 2 min")
+    assert lines[2:] == [
+        "[1/2] waiting for another process: digits/natural/seed-0/model",
+        "[1/2] digits/natural: train, done by another process",
+    ]
 
 
 def test_when_the_minutes_are_over_the_status_and_the_advice_say_so(tmp_path):

@@ -30,7 +30,7 @@ def demo(
         typer.echo("Four networks on digits: natural training, ATTA, ATTA + fixed codebook, ATTA + AC+AB.", err=True)
         typer.echo("Each is trained, then attacked by two suites. Timing this machine ...", err=True)
     with stops(None):
-        reproduction = prepare_demo(out)
+        reproduction = prepare_demo(out, timed=not as_json)
         record = finish(reproduction, as_json=as_json)
         page = write_page(reproduction)
     took = time.monotonic() - start

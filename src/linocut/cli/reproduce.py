@@ -41,8 +41,9 @@ def reproduce(
     """Fit codebooks, train, judge and report what a table of the paper holds; first say what that will take.
 
     Whatever is done and unchanged is not done again; a changed setting, other data or a damaged file redoes its
-    step and all that depend on it. Exit status 75: the minutes are over; 130, 143: stopped by a signal. In each
-    case what was made is kept, and the same command goes on.
+    step and all that depend on it. Started several times for one folder, the processes share the steps. Exit
+    status 75: the minutes are over; 130, 143: stopped by a signal. In each case what was made is kept, and the same
+    command goes on.
     """
     from linocut.cli.reproduce_tables import print_plan
     from linocut.recipes.reproduce.reproduction import prepare
@@ -54,7 +55,7 @@ def reproduce(
     chosen_scale = scale_named(scale)
     with stops(minutes):
         if not as_json:
-            typer.echo("Timing a few steps of each network on this machine ...", err=True)
+            typer.echo("Timing a few steps of each network that was not timed here before ...", err=True)
         reproduction = prepare(
             rows,
             scale=chosen_scale,
@@ -63,12 +64,15 @@ def reproduce(
             root=root,
             device=local_device(device),
             title=f"{', '.join(dict.fromkeys(name for name, _ in rows))}, scale {scale}",
+            timed=dry_run or not as_json,  # else nobody is shown the plan
             tell=(lambda text: None) if as_json else partial(typer.echo, err=True),
         )
         if not as_json:
             print_plan(reproduction)
         if dry_run:
-            if as_json:
+            if not as_json:
+                typer.echo("The command may be started several times, also on several GPUs: they share the work.")
+            else:
                 typer.echo(json.dumps(as_record(reproduction), indent=1))
             return
         record = finish(reproduction, as_json=as_json)

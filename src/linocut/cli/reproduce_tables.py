@@ -86,8 +86,8 @@ class Narrator:
 
     def __init__(self, reproduction: "Reproduction", *, shown: bool):
         self.reproduction, self.shown, self.live = reproduction, shown, sys.stderr.isatty()
-        self.count = len(reproduction.plan.steps)
-        self.number = 0
+        self.numbers = {step.name: number for number, step in enumerate(reproduction.plan.steps, 1)}
+        self.waited_for = ""
         self.left = {name: told["seconds"] for name, told in reproduction.estimates.items()}
         self.bounds = {name for name, told in reproduction.estimates.items() if told["at_most"]}
         self.pace: dict[str, tuple[float, float]] = {}  # by kind of step: seconds taken, seconds expected
@@ -102,24 +102,28 @@ class Narrator:
 
     def starts(self, step: "Step", state: "State") -> "Watch":
         """Takes note of a step; returns what it is to be told."""
-        self.number += 1
-        self.kind, self.began = _kind(step), time.monotonic()
+        self.waited_for = ""
+        if not self.shown:
+            return lambda share, words: None  # there may be no estimates to speak of
         if state.value == "done":
             self.left[step.name] = 0.0
-            self._line(f"{self._head(step)}: {step.title}, done before")
+            before = self.reproduction.states[step.name] is state
+            self._line(f"{self._head(step)}: {step.title}, done {'before' if before else 'by another process'}")
             return lambda share, words: None
         if not self.live:
             self._line(f"{self._head(step)}: {step.title} (about {span(self._rest())} left)")
 
         def watch(share: float, words: str) -> None:
             self.left[step.name] = self.reproduction.estimates[step.name]["seconds"] * (1 - share)
-            self._show(f"[{self.number}/{self.count}] about {span(self._rest())} left; {_of(step)}: {words}")
+            self._show(f"{self._place(step)} about {span(self._rest())} left; {_of(step)}: {words}")
 
         watch(0.0, step.title)
         return watch
 
     def ends(self, step: "Step", seconds: float) -> None:
         """Takes note that a step is done."""
+        if not self.shown:
+            return
         self.left[step.name] = 0.0
         taken, expected = self.pace.get(_kind(step), (0.0, 0.0))
         self.pace[_kind(step)] = (taken + seconds, expected + self.reproduction.estimates[step.name]["seconds"])
@@ -127,8 +131,17 @@ class Narrator:
             f"{self._head(step)}: {step.title}, took {span(seconds)}" if self.live else f"  took {span(seconds)}"
         )
 
+    def waits(self, step: "Step") -> None:
+        """Says once which step of another process is waited for."""
+        if step.name != self.waited_for:
+            self.waited_for = step.name
+            self._line(f"{self._place(step)} waiting for another process: {step.name}")
+
+    def _place(self, step: "Step") -> str:
+        return f"[{self.numbers[step.name]}/{len(self.numbers)}]"
+
     def _head(self, step: "Step") -> str:
-        return f"[{self.number}/{self.count}] {_of(step) or step.name}"
+        return f"{self._place(step)} {_of(step) or step.name}"
 
     def _rest(self) -> float:
         """What is left, each kind of step corrected by how its like went so far."""

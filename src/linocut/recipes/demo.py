@@ -22,7 +22,7 @@ ROWS = ("natural", "baseline", "fixed-pretrained", "acab-retrained")  # those of
 PAGE = "index.html"
 
 
-def prepare_demo(out: Path, *, scale: Scale = demo, rows: Sequence[str] = ROWS) -> Reproduction:
+def prepare_demo(out: Path, *, timed: bool = True, scale: Scale = demo, rows: Sequence[str] = ROWS) -> Reproduction:
     """The plan of the demonstration, on one thread of the CPU.
 
     The networks are so small that threads would wait for each other, and on a busy machine for long.
@@ -36,6 +36,7 @@ def prepare_demo(out: Path, *, scale: Scale = demo, rows: Sequence[str] = ROWS) 
         root=None,
         device=torch.device("cpu"),
         title="Four networks on digits",
+        timed=timed,
     )
 
 

@@ -30,6 +30,9 @@ class Notes:
         assert seconds >= 0
         self.made.append(step.name)
 
+    def waits(self, step):
+        raise AssertionError(f"nobody else is here, and yet it waits for {step.name}")
+
 
 @pytest.fixture(autouse=True)
 def short_attacks():

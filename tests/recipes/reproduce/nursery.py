@@ -34,6 +34,9 @@ class Deadly:
     def ends(self, step, seconds):
         pass
 
+    def waits(self, step):
+        pass
+
 
 def child(out, shelf, name, moment):
     shop = Workshop(out=out, shelf=shelf, device=torch.device("cpu"))

@@ -103,7 +103,7 @@ def test_a_ledger_that_was_damaged_half_way_is_not_gone_on_with(copy):
     (ledger / "rows.jsonl").unlink()
     (ledger / "parts" / "rank-0.jsonl").write_bytes(b"".join([lines[0][:-9] + b"\n", *lines[1:5]]))
     stamps.begin(plan.steps[-2], copy)
-    assert runner.states(plan, copy)[ALL[-2]] is stamps.State.DUE
+    assert runner.states(plan, copy, {})[ALL[-2]] is stamps.State.DUE
 
 
 def test_a_folder_with_other_things_is_refused(tmp_path):
@@ -126,7 +126,7 @@ def test_the_end_of_the_minutes_stops_within_a_step_and_it_goes_on(tmp_path, nam
     with pytest.raises(Stopped) as stopped, watch:
         do(tiny_plan(shop, rows=("baseline",)), shop, at=ring)
     assert watch.status(stopped.value) == OUT_OF_TIME
-    assert runner.states(tiny_plan(shop, rows=("baseline",)), shop)[name] is stamps.State.BEGUN
+    assert runner.states(tiny_plan(shop, rows=("baseline",)), shop, {})[name] is stamps.State.BEGUN
     listener = do(tiny_plan(shop, rows=("baseline",)), shop)
     assert listener.found[name] == "go on"
     assert listener.made[-1] == "report"

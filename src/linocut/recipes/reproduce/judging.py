@@ -39,10 +39,13 @@ class Evaluate(Step):
     def pieces(self, shop: Workshop) -> list[Path]:
         return [self.ledger(shop)]
 
+    def wish(self) -> dict[str, Any]:
+        return {"judgement": asdict(self.judgement), "seed": SEED}
+
     def inputs(self, shop: Workshop) -> dict[str, Any]:
         entries = {entry.name: entry.config for entry in self.entries(shop)}
         data = shop.shelf.test(self.work).sha256
-        return {"judgement": asdict(self.judgement), "seed": SEED, "entries": digest(entries), "data": data}
+        return {**self.wish(), "entries": digest(entries), "data": data}
 
     def entries(self, shop: Workshop) -> list[Entry]:
         """What the suite will run."""

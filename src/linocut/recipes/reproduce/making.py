@@ -30,8 +30,11 @@ class FitCodebook(Step):
         super().__init__(f"{work.place}/codebook", "fit the codebook")
         self.work = work
 
+    def wish(self) -> dict[str, Any]:
+        return {"transform": self.front}
+
     def inputs(self, shop: Workshop) -> dict[str, Any]:
-        return {"transform": self.front, "data": shop.shelf.train(self.work).sha256}
+        return {**self.wish(), "data": shop.shelf.train(self.work).sha256}
 
     @property
     def front(self) -> dict[str, Any]:
@@ -74,10 +77,13 @@ class Model(Step):
     def pieces(self, shop: Workshop) -> list[Path]:
         return [self.folder(shop)]
 
+    def wish(self) -> dict[str, Any]:
+        fields = self.work.config.to_json()
+        return {"config": {name: value for name, value in fields.items() if name not in HOW_NOT_WHAT}}
+
     def inputs(self, shop: Workshop) -> dict[str, Any]:
-        config = {name: value for name, value in self.work.config.to_json().items() if name not in HOW_NOT_WHAT}
         shelf = shop.shelf
-        return {"config": config, "train": shelf.train(self.work).sha256, "test": shelf.test(self.work).sha256}
+        return {**self.wish(), "train": shelf.train(self.work).sha256, "test": shelf.test(self.work).sha256}
 
     def config(self, shop: Workshop) -> TrainingConfig:
         """The config with the codes that were fitted, where it paints with a fixed codebook."""

@@ -1,6 +1,7 @@
 """One call of `linocut reproduce`: from what was asked for to a plan with estimates, and its execution."""
 
 import os
+import platform
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,26 +10,30 @@ from typing import Any
 
 import torch
 
-from linocut.recipes.reproduce import runner, stamps
+from linocut.recipes.reproduce import plan_file, runner, stamps
 from linocut.recipes.reproduce.calibration import Calibration
 from linocut.recipes.reproduce.estimates import estimate
 from linocut.recipes.reproduce.plan import Plan, Planner
 from linocut.recipes.reproduce.reporting import WriteReport, check_can_report
 from linocut.recipes.reproduce.scales import Numerics, Scale
 from linocut.recipes.reproduce.shelf import Shelf
-from linocut.recipes.reproduce.stamps import State
+from linocut.recipes.reproduce.stamps import Seen, State
 from linocut.recipes.reproduce.step import Workshop
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduction:
-    """A plan in its folder, how each step stands, and what each is expected to take."""
+    """A plan in its folder, how each step stands, and what each is expected to take, where that was asked.
+
+    seen: what of the outcomes was hashed to learn how the steps stand.
+    """
 
     shop: Workshop
     plan: Plan
     states: dict[str, State]
     estimates: dict[str, dict[str, Any]]
     numerics: Numerics
+    seen: Seen
 
     @property
     def seconds_left(self) -> float:
@@ -42,8 +47,8 @@ class Reproduction:
         return last
 
     def carry_out(self, listener: runner.Listener) -> None:
-        """Do what is left."""
-        runner.carry_out(self.plan, self.shop, self.numerics, self.estimates, listener)
+        """Do what is left, together with other processes that do the same."""
+        runner.carry_out(self.plan, self.shop, self.numerics, self.estimates, listener, self.seen)
 
 
 def prepare(
@@ -55,28 +60,47 @@ def prepare(
     root: Path | None,
     device: torch.device,
     title: str,
+    timed: bool = True,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Reproduction:
-    """The reproduction for these rows; a few steps are timed here, and nothing is written.
+    """The reproduction for these rows; a few steps are timed here unless they were before, and nothing is written.
 
-    `tell` hears which network is being timed: on a CPU a large one takes a minute.
+    timed: whether anyone wants the estimates. `tell` hears which network is being timed: on a CPU a large one takes
+    a minute.
     """
     root = root or (Path(os.environ["LINOCUT_DATA"]) if "LINOCUT_DATA" in os.environ else None)
     shop = Workshop(out=out.absolute(), shelf=Shelf(root), device=device)
     runner.check_folder(shop)
     check_can_report()
-    numerics = runner.numerics_of(shop)
+    numerics = plan_file.numerics_of(shop)
     plan = Planner(scale, shop.shelf, numerics).plan(rows, seeds, title)
-    states = runner.states(plan, shop)
+    seen: Seen = {}
+    states = runner.states(plan, shop, seen)
+    estimates = _estimates(plan, shop, states, tell) if timed else {}
+    return Reproduction(shop=shop, plan=plan, states=states, estimates=estimates, numerics=numerics, seen=seen)
+
+
+def _estimates(
+    plan: Plan, shop: Workshop, states: dict[str, State], tell: Callable[[str], None]
+) -> dict[str, dict[str, Any]]:
+    """What each step took, if it is done, or will take by what plan.json says, or by times taken now."""
+    device = _name(shop.device)
+    known = plan_file.held_estimates(plan, shop, device)
     with tempfile.TemporaryDirectory() as scratch:
-        calibration = Calibration(device, Path(scratch), tell)
-        estimates = {
+        calibration = Calibration(shop.device, Path(scratch), tell)
+        return {
             step.name: _taken(stamps.read(step, shop)["seconds"])
             if states[step.name] is State.DONE
-            else estimate(step, shop, calibration)
+            else known.get(step.name) or estimate(step, shop, calibration) | {"timed_on": device}
             for step in plan.steps
         }
-    return Reproduction(shop=shop, plan=plan, states=states, estimates=estimates, numerics=numerics)
+
+
+def _name(device: torch.device) -> str:
+    """The device as one tells it from others that are quicker or slower."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{device.type} {platform.machine()}, threads: {torch.get_num_threads()}"
 
 
 def _taken(seconds: float) -> dict[str, Any]:

@@ -1,22 +1,18 @@
-"""Goes through a plan: skips what is done, goes on with what was begun, makes the rest."""
+"""Goes through a plan: skips what is done, goes on with what was begun, makes the rest; others may do so too."""
 
-import json
-import sys
+import contextlib
 import time
-from dataclasses import asdict
 from typing import Any, Protocol
 
-import linocut
 from linocut.errors import InputError
-from linocut.models.files import write_whole
-from linocut.recipes.reproduce import stamps
+from linocut.models.files import TEMPORARY_SUFFIX
+from linocut.recipes.reproduce import locks, plan_file, stamps
 from linocut.recipes.reproduce.plan import Plan
 from linocut.recipes.reproduce.scales import Numerics
-from linocut.recipes.reproduce.stamps import State
+from linocut.recipes.reproduce.stamps import Seen, State
 from linocut.recipes.reproduce.step import Step, Watch, Workshop, remove
-from linocut.training.folder import own_folder
 
-PLAN_FILE = "plan.json"
+PAUSE = 0.2  # seconds between two looks at what another process is making
 
 
 class Listener(Protocol):
@@ -28,14 +24,8 @@ class Listener(Protocol):
     def ends(self, step: Step, seconds: float) -> None:
         """A step that began is done."""
 
-
-def numerics_of(shop: Workshop) -> Numerics:
-    """Those that the folder was begun with, or what suits the device."""
-    try:
-        held = json.loads((shop.out / PLAN_FILE).read_bytes())["numerics"]
-        return Numerics(**held)
-    except (OSError, ValueError, LookupError, TypeError):
-        return Numerics.on(shop.device)
+    def waits(self, step: Step) -> None:
+        """Nothing can be begun before another process has done this step."""
 
 
 def check_folder(shop: Workshop) -> None:
@@ -43,31 +33,64 @@ def check_folder(shop: Workshop) -> None:
     out = shop.out
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is no folder: choose another --out")
-    others = [path.name for path in out.iterdir() if path.name != "run.lock"] if out.is_dir() else []
-    if others and PLAN_FILE not in others:
+    names = [path.name for path in out.iterdir()] if out.is_dir() else []
+    others = [name for name in names if name != locks.FOLDER and not name.endswith(TEMPORARY_SUFFIX)]
+    # Looked for last: a process that is just beginning writes its plan before anything else.
+    if others and not (out / plan_file.NAME).exists():
         raise InputError(f"{out} holds other things ({others[0]}): choose a new or empty folder for --out")
 
 
-def carry_out(plan: Plan, shop: Workshop, numerics: Numerics, told: dict[str, Any], listener: Listener) -> None:
-    """Do the plan; `told` is what plan.json says of each step besides its name, by that name."""
+def carry_out(
+    plan: Plan,
+    shop: Workshop,
+    numerics: Numerics,
+    told: dict[str, Any],
+    listener: Listener,
+    seen: Seen | None = None,
+) -> None:
+    """Do the plan, or what other processes leave of it; back when every step is done.
+
+    `told` is what plan.json says of each step besides its name, by that name.
+    """
     check_folder(shop)
-    with own_folder(shop.out):
-        _write_plan(plan, shop, numerics, told)
+    seen = {} if seen is None else seen
+    with contextlib.ExitStack() as stack:
+        with locks.one_at_a_time(shop):
+            alone = stack.enter_context(locks.member(shop))
+            plan_file.add(plan, shop, numerics, told, alone=alone)
         done: set[str] = set()
-        for step in plan.steps:
-            state = stamps.state(step, shop, done)
-            watch = listener.starts(step, state)
-            if state is not State.DONE:
-                listener.ends(step, _make(step, shop, state, watch))
-            done.add(step.name)
+        while len(done) < len(plan.steps):
+            busy = _advance(plan, shop, done, seen, listener)
+            if busy is not None:
+                listener.waits(busy)
+                time.sleep(PAUSE)
 
 
-def states(plan: Plan, shop: Workshop) -> dict[str, State]:
+def states(plan: Plan, shop: Workshop, seen: Seen) -> dict[str, State]:
     """How each step stands now, by name."""
     found: dict[str, State] = {}
     for step in plan.steps:
-        found[step.name] = stamps.state(step, shop, [name for name, state in found.items() if state is State.DONE])
+        done = [name for name, state in found.items() if state is State.DONE]
+        found[step.name] = stamps.state(step, shop, done, seen)
     return found
+
+
+def _advance(plan: Plan, shop: Workshop, done: set[str], seen: Seen, listener: Listener) -> Step | None:
+    """None after one more step was made or found done; where none can be begun, the first that others are at."""
+    busy = None
+    for step in plan.steps:
+        if step.name in done or not all(need.name in done for need in step.needs):
+            continue
+        with locks.free(step, shop) as ours:
+            if ours:
+                state = stamps.state(step, shop, done, seen)  # only now: another process may just have done it
+                watch = listener.starts(step, state)
+                if state is not State.DONE:
+                    listener.ends(step, _make(step, shop, state, watch))
+                done.add(step.name)
+                return None
+        busy = busy or step
+    return busy
 
 
 def _make(step: Step, shop: Workshop, state: State, watch: Watch) -> float:
@@ -85,19 +108,3 @@ def _make(step: Step, shop: Workshop, state: State, watch: Watch) -> float:
     stamps.finish(step, shop, took := time.monotonic() - started)
     remove(step.scaffolding(shop))
     return took
-
-
-def _write_plan(plan: Plan, shop: Workshop, numerics: Numerics, told: dict[str, Any]) -> None:
-    steps = [
-        {"name": step.name, "title": step.title, "needs": [need.name for need in step.needs]} | told.get(step.name, {})
-        for step in plan.steps
-    ]
-    content = {
-        "linocut": linocut.__version__,
-        "command": sys.argv,
-        "device": str(shop.device),
-        "numerics": asdict(numerics),
-        "notes": sorted({f"{work.data_set}: {work.note}" for work in plan.works if work.note}),
-        "steps": steps,
-    }
-    write_whole(shop.out / PLAN_FILE, json.dumps(content, indent=1).encode())

@@ -14,6 +14,10 @@ METHOD = 1  # raise it when a change of this code changes what a step makes
 NOT_OUTCOME = ("lock", "run.lock")  # locks are written again by every run
 
 
+# By a step's name, the outcome whose hashes this process has found to be right: files are not hashed at every look.
+Seen = dict[str, dict[str, str]]
+
+
 class State(Enum):
     """How a step stands."""
 
@@ -36,7 +40,7 @@ def read(step: Step, shop: Workshop) -> dict[str, Any]:
         return {}
 
 
-def state(step: Step, shop: Workshop, done: Collection[str]) -> State:
+def state(step: Step, shop: Workshop, done: Collection[str], seen: Seen) -> State:
     """How the step stands, given the names of those that are done; one that needs another is due until that is."""
     if any(need.name not in done for need in step.needs):
         return State.DUE
@@ -45,7 +49,11 @@ def state(step: Step, shop: Workshop, done: Collection[str]) -> State:
         return State.DUE
     if stamp.get("outputs") is None:
         return State.BEGUN if step.can_go_on(shop) else State.DUE
-    return State.DONE if stamp["outputs"] == outputs(step, shop) else State.DUE
+    if stamp["outputs"] != seen.get(step.name):
+        if stamp["outputs"] != outputs(step, shop):
+            return State.DUE
+        seen[step.name] = stamp["outputs"]
+    return State.DONE
 
 
 def begin(step: Step, shop: Workshop) -> None:
@@ -73,11 +81,14 @@ def outputs(step: Step, shop: Workshop) -> dict[str, str]:
     files: list[Path] = []
     for piece in step.pieces(shop):
         files += sorted(path for path in piece.rglob("*") if path.is_file()) if piece.is_dir() else [piece]
-    return {
-        str(path.relative_to(shop.out)): sha256_of(path) if path.is_file() else "missing"
-        for path in files
-        if path.name not in NOT_OUTCOME
-    }
+    return {str(path.relative_to(shop.out)): _hash(path) for path in files if path.name not in NOT_OUTCOME}
+
+
+def _hash(path: Path) -> str:
+    try:
+        return sha256_of(path)
+    except FileNotFoundError:  # never made, or another process is about to make it again
+        return "missing"
 
 
 def _inputs(step: Step, shop: Workshop) -> str:

@@ -35,6 +35,10 @@ class Step(ABC):
     def inputs(self, shop: Workshop) -> dict[str, Any]:
         """Everything that decides the outcome, but for what the needed steps made; JSON can hold it."""
 
+    def wish(self) -> dict[str, Any]:
+        """What of the inputs was asked for: it needs no data, and processes that share a folder must agree on it."""
+        return {}
+
     @abstractmethod
     def pieces(self, shop: Workshop) -> list[Path]:
         """The files and folders that are the outcome."""
