@@ -13,7 +13,9 @@ import torch
 
 from linocut.errors import InputError
 from linocut.models import Architecture, Card, Defended, build, load, read_card, save
+from linocut.models.pretrained import save_pretrained
 from linocut.models.seal import sealed, unsealed
+from linocut.models.tensors import without_loss
 
 SMALL = Architecture(name="small-net", in_channels=1)
 
@@ -55,6 +57,50 @@ def test_batch_statistics_and_channels_last_survive(tmp_path):
     save(tmp_path / "net", Defended(None, network), Card(architecture=Architecture(name="wrn-16-4")))
     loaded = load(tmp_path / "net").model.state_dict()
     assert all(torch.equal(value, loaded[name]) for name, value in network.state_dict().items())
+
+
+def in_halves(network):
+    for tensor in network.state_dict().values():
+        if tensor.dim() >= 2:
+            tensor.copy_(tensor.half())
+    return network
+
+
+def test_what_halves_can_hold_is_stored_in_half_and_comes_back_to_the_bit(tmp_path):
+    network = in_halves(build("small-net", 10, 1))
+    with torch.no_grad():
+        network.fc.weight[0, :3] = torch.tensor([-0.0, 65504.0, 2.0**-24])  # the largest half and the smallest
+        network.fc.bias[0] = 1 / 3
+    save(tmp_path / "net", Defended(None, network), Card(architecture=SMALL))
+    stored = safetensors.torch.load_file(weights_of(tmp_path / "net"))
+    for name, value in network.state_dict().items():
+        if value.dim() >= 2:
+            assert stored[name].dtype == torch.float16
+    assert stored["fc.bias"].dtype == torch.float32
+    loaded = load(tmp_path / "net").model.state_dict()
+    for name, value in network.state_dict().items():
+        assert loaded[name].dtype == value.dtype
+        assert torch.equal(loaded[name].flatten().view(torch.uint8), value.flatten().view(torch.uint8))
+
+
+@pytest.mark.parametrize("value", [65520.0, float("nan"), 1 + 2.0**-11, 2.0**-25])
+def test_a_tensor_with_one_value_that_is_no_half_stays_as_it_is(value):
+    tensor = torch.ones(5)
+    assert without_loss(tensor).dtype == torch.float16
+    tensor[3] = value
+    assert without_loss(tensor) is tensor
+    assert without_loss(torch.tensor(3)).dtype == torch.int64
+
+
+def test_wrn_16_4_in_halves_takes_less_than_ten_megabytes(tmp_path):
+    network = in_halves(build("wrn-16-4"))
+    defended = Defended(None, network)
+    for write in (save, save_pretrained):
+        folder = tmp_path / write.__name__
+        write(folder, defended, Card(architecture=Architecture(name="wrn-16-4")))
+        assert sum(path.stat().st_size for path in folder.iterdir()) < 6e6
+        loaded = load(folder).model.state_dict()
+        assert all(torch.equal(value, loaded[name]) for name, value in network.state_dict().items())
 
 
 def test_a_transform_comes_back_with_its_settings(tmp_path):
@@ -165,6 +211,9 @@ def test_missing_extra_misshapen_and_mistyped_tensors_are_refused(folder, defend
         {**good, "payload": torch.zeros(3)},
         {**good, "fc.bias": torch.zeros(11)},
         {**good, "fc.bias": torch.zeros(10, dtype=torch.float64)},
+        {**good, "fc.bias": torch.zeros(10, dtype=torch.bfloat16)},
+        {**good, "fc.bias": torch.zeros(11, dtype=torch.float16)},
+        {**good, "bn1.num_batches_tracked": torch.zeros((), dtype=torch.float16)},
     ):
         with_weights(folder, tensors)
         with pytest.raises(InputError):

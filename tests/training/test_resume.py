@@ -1,5 +1,6 @@
 """Determinism and resume: the same bits, straight or in pieces."""
 
+import dataclasses
 import itertools
 import json
 import signal
@@ -11,7 +12,8 @@ import torch
 
 from linocut.errors import InputError
 from linocut.models import load
-from linocut.training import loop, train
+from linocut.models.seal import sealed, unsealed
+from linocut.training import finish, loop, train
 from linocut.training.curves import draw_curves
 from linocut.training.journal import read_log
 from linocut.training.world import local_device
@@ -120,6 +122,53 @@ def test_the_result_is_a_model_with_its_card(tmp_path, images, config, monkeypat
     correct = (defended(images.pixels.float() / 255).argmax(1) == images.labels).float().mean().item()
     assert outcome.metrics["test_accuracy"] == pytest.approx(correct)
     assert (tmp_path / "curves.png").stat().st_size > 1000
+
+
+def test_half_weights_are_rounded_before_they_are_measured_and_saved(tmp_path, images, monkeypatch):
+    judged = {}
+
+    def count(defended, test, device):
+        judged.update({name: value.clone() for name, value in defended.model.state_dict().items()})
+        return 0
+
+    monkeypatch.setattr(finish, "count_correct", count)
+    runs = {half: make_config(architecture="with-statistics", half_weights=half) for half in (False, True)}
+    for half, config in runs.items():
+        train(config, images, tmp_path / str(half), test_images=images)
+    plain, rounded = (load(tmp_path / str(half) / "model").model.state_dict() for half in runs)
+    assert plain.keys() == rounded.keys() == judged.keys()
+    for name, value in plain.items():
+        wanted = value.half().float() if value.dim() >= 2 else value
+        assert torch.equal(rounded[name], wanted)
+        assert torch.equal(judged[name], wanted)
+    assert not torch.equal(plain["fc.weight"], rounded["fc.weight"])
+    stored = safetensors.torch.load_file(next((tmp_path / "True" / "model").glob("weights-*")))
+    assert {name for name, value in stored.items() if value.dim() >= 2 and value.dtype != torch.float16} == set()
+
+
+def test_weights_beyond_the_range_of_halves_stay_as_they_are():
+    network = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+    with torch.no_grad():
+        network[0].weight[0, 0] = 1e5
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    finish.round_to_half(network)
+    after = network.state_dict()
+    assert torch.equal(after["0.weight"], before["0.weight"])
+    assert torch.equal(after["1.weight"], before["1.weight"].half().float())
+
+
+def test_a_run_begun_before_a_setting_existed_goes_on(tmp_path, images, config):
+    train(config, images, tmp_path, watch=stop_at(3))
+    held = json.loads((tmp_path / "config.json").read_text())
+    del held["half_weights"]
+    (tmp_path / "config.json").write_text(json.dumps(held))
+    for file in (tmp_path / "checkpoints").glob("*/manifest.json"):
+        file.write_bytes(sealed({**unsealed(file.read_bytes(), "manifest"), "config": held}))
+    with pytest.raises(InputError, match="half_weights was False and is True"):
+        train(dataclasses.replace(config, half_weights=True), images, tmp_path, resume=True)
+    steps = []
+    train(config, images, tmp_path, resume=True, watch=lambda now: steps.append(now.step))
+    assert steps[0] == 4  # from its checkpoint, not from the start
 
 
 def test_averaged_weights_are_the_result(tmp_path, images):

@@ -13,7 +13,7 @@ from linocut.errors import InputError
 from linocut.models.card import MOST_BYTES, Card, SavedCard
 from linocut.models.defended import Defended
 from linocut.models.files import write_whole
-from linocut.models.tensors import read_tensors, shapes_of
+from linocut.models.tensors import read_tensors, shapes_of, without_loss
 
 if TYPE_CHECKING:
     from linocut.transform.modules import FixedCodebook
@@ -40,12 +40,15 @@ def save(path: str | Path, defended: Defended, card: Card) -> None:
 
 
 def pack(defended: Defended, card: Card, weights_file: str | None = None) -> tuple[SavedCard, bytes]:
-    """The card as it is to lie on disk and the bytes of the weights, whose file is named by its hash if by nothing."""
+    """The card as it is to lie on disk and the bytes of the weights, whose file is named by its hash if by nothing.
+
+    A tensor whose values are all halves is stored in half precision; load gives back the same bits.
+    """
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in defended.model.state_dict().items()}
     fits(tensors, card.architecture.outline(), "the network to be saved")
     import safetensors.torch  # only where weights are written: `import linocut` needs torch and NumPy alone
 
-    content = safetensors.torch.save(tensors)
+    content = safetensors.torch.save({name: without_loss(tensor) for name, tensor in tensors.items()})
     digest = hashlib.sha256(content).hexdigest()
     saved = SavedCard(
         card=card,

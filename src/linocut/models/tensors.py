@@ -1,4 +1,7 @@
-"""Tensors from a safetensors file, its header compared with what is wanted before memory is spent on it."""
+"""Tensors from a safetensors file, its header compared with what is wanted before memory is spent on it.
+
+Where float32 is wanted a file may hold halves: they are float32 again when they are read, to the bit.
+"""
 
 import hashlib
 import json
@@ -29,6 +32,12 @@ def shapes_of(tensors: Mapping[str, torch.Tensor]) -> Shapes:
     return {name: (tensor.dtype, tuple(tensor.shape)) for name, tensor in tensors.items()}
 
 
+def without_loss(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor in halves if it is float32 and every value of it is a half; else as it is."""
+    halves = tensor.half() if tensor.dtype == torch.float32 else tensor
+    return halves if torch.equal(halves.to(tensor.dtype), tensor) else tensor
+
+
 def read_tensors(path: Path, wanted: Shapes, size: int, sha256: str) -> dict[str, torch.Tensor]:
     """The tensors of a file of exactly this size, hash, names, dtypes and shapes; any other is refused."""
     try:
@@ -45,9 +54,10 @@ def read_tensors(path: Path, wanted: Shapes, size: int, sha256: str) -> dict[str
     import safetensors.torch  # only where weights are read: `import linocut` needs torch and NumPy alone
 
     try:
-        return safetensors.torch.load(content)
+        tensors = safetensors.torch.load(content)
     except safetensors.SafetensorError as error:
         raise InputError(f"{path} is not a safetensors file: {error}") from error
+    return {name: tensor.to(wanted[name][0]) for name, tensor in tensors.items()}
 
 
 def check_header(path: Path, size: int, wanted: Shapes) -> None:
@@ -66,11 +76,13 @@ def check_header(path: Path, size: int, wanted: Shapes) -> None:
     missing, extra = sorted(set(wanted) - set(header)), sorted(set(header) - set(wanted))
     if missing or extra:
         raise InputError(f"{path} does not fit: missing {missing[:3] or 'nothing'}, too many {extra[:3] or 'none'}")
+    total = 0
     for name, (dtype, shape) in wanted.items():
         entry = header[name] if isinstance(header[name], dict) else {}
         got = (entry.get("dtype"), entry.get("shape"))
-        if got != (NAMES[dtype], list(shape)):
+        held = torch.float16 if dtype == torch.float32 and got[0] == "F16" else dtype
+        if got != (NAMES[held], list(shape)):
             raise InputError(f"{path}: {name} is {got[0]} {got[1]}, wanted {NAMES[dtype]} {list(shape)}")
-    total = sum(math.prod(shape) * dtype.itemsize for dtype, shape in wanted.values())
+        total += math.prod(shape) * held.itemsize
     if 8 + length + total != size:
         raise InputError(f"{path} has {size} bytes, its header speaks of {8 + length + total}")

@@ -39,6 +39,7 @@ class TrainingConfig:
     warmup: the share of the run in which a one-cycle schedule rises. averaging: the decay of a running
     average of the weights, 0 for none. reset_every: epochs after which perturbations start anew, 0 for never.
     shards: equal parts of the data that each give the same share to every batch; processes own whole ones.
+    half_weights: whether kernels and matrices of the final network are rounded to half precision before it is judged.
     """
 
     recipe: str
@@ -72,6 +73,7 @@ class TrainingConfig:
     compile: bool = False
     canvas_store: str = "half"
     shards: int = 1
+    half_weights: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -137,9 +139,19 @@ class TrainingConfig:
             fields[name] = value
         return TrainingConfig.from_json(fields)
 
+    def changes(self, before: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+        """The fields in which this config differs from the one of a run: name, value then, value now.
+
+        A field that the run does not name had its default: there was no such setting when it began.
+        """
+        defaults = {
+            field.name: field.default for field in dataclasses.fields(self) if field.default is not dataclasses.MISSING
+        }
+        return list(_changes(json.loads(json.dumps(defaults)) | dict(before), self.to_json()))
+
     def refuse_changes(self, before: Mapping[str, Any]) -> None:
         """Raise InputError that names every field in which this config differs from the one of a run."""
-        changed = list(_changes(before, self.to_json()))
+        changed = self.changes(before)
         if changed:
             told = "; ".join(f"{name} was {_short(old)} and is {_short(new)}" for name, old, new in changed)
             raise InputError(f"the run was started with other settings: {told}. Use them again, or a new folder")

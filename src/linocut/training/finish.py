@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from linocut.data import Images
 from linocut.models import Card, Defended, save
@@ -22,11 +23,14 @@ def save_result(
     device: torch.device,
 ) -> dict[str, Any]:
     """Write OUT/model and return the metrics on its card. Robust accuracy is left to `linocut evaluate`."""
+    network = trainer.final_network()
+    if config.half_weights:
+        round_to_half(network)  # first, so that what is measured is what is saved
     transform = None
     if config.transform is not None:
         named, settings = config.transform["class"], dict(config.transform["settings"])
         transform = rebuild_transform(named, settings, source=config.recipe)
-    defended = Defended(transform, trainer.final_network()).eval()
+    defended = Defended(transform, network).eval()
     metrics: dict[str, Any] = {}
     if test_images is not None and len(test_images.labels):
         correct = count_correct(defended.to(device), test_images, device)
@@ -50,6 +54,16 @@ def save_result(
     )
     save(out / "model", defended, card)
     return metrics
+
+
+@torch.no_grad()
+def round_to_half(network: nn.Module) -> None:
+    """Round every kernel and matrix to the nearest half, in place; one that goes beyond their range stays as it is."""
+    for tensor in network.state_dict().values():
+        if tensor.is_floating_point() and tensor.dim() >= 2:
+            rounded = tensor.half()
+            if rounded.isfinite().all():
+                tensor.copy_(rounded)
 
 
 @torch.no_grad()

@@ -84,7 +84,7 @@ def test_every_scale_has_a_work_for_every_row(data_set, row):
     assert small.config.seed == 3
     assert [judgement.suite for judgement in small.judgements] == ["paper", "strong"]
     assert small.judgements[0].n is None
-    assert small.judgements[1].n <= 1000
+    assert small.judgements[1].n <= 2000
     wanted = {"digits": "small-net", "mnist": "madry-net", "fashion-mnist": "madry-net"}.get(data_set, "wrn-16-4")
     assert small.config.architecture == wanted
     smoke = scales.smoke(data_set, row, 0, shelf, GPU)
@@ -97,6 +97,17 @@ def test_every_scale_has_a_work_for_every_row(data_set, row):
         paper = scales.paper(data_set, row, 0, shelf, GPU)
         assert paper.config.precision == "float32"
         assert {judgement.n for judgement in paper.judgements} == {None}
+
+
+def test_small_is_a_network_of_a_few_megabytes_judged_on_2000_images():
+    small = scales.small("cifar-10", "baseline", 0, Shelf(None), GPU)
+    assert (small.config.architecture, small.config.half_weights) == ("wrn-16-4", True)
+    assert [(judged.suite, judged.n, judged.batch_size) for judged in small.judgements] == [
+        ("paper", None, 2000),
+        ("strong", 2000, 2000),
+    ]
+    assert not scales.smoke("cifar-10", "baseline", 0, Shelf(None), GPU).config.half_weights
+    assert not scales.paper("cifar-10", "baseline", 0, Shelf(None), GPU).config.half_weights
 
 
 def test_smoke_takes_the_sets_own_images_where_they_are(data_root):

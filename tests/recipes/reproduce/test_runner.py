@@ -56,6 +56,17 @@ def test_a_changed_setting_redoes_the_training_and_all_after_it(copy):
     assert do(tiny_plan(copy, epochs=1), copy).made == []
 
 
+def test_a_training_begun_before_a_setting_existed_is_gone_on_with(copy):
+    step = tiny_plan(copy).steps[0]
+    file = copy.out / BASE / "config.json"
+    held = json.loads(file.read_text())
+    assert held.pop("half_weights") is False
+    file.write_text(json.dumps(held))
+    assert step.can_go_on(copy)
+    file.write_text(json.dumps({**held, "half_weights": True}))
+    assert not step.can_go_on(copy)
+
+
 def test_another_seed_leaves_the_first_alone(copy):
     made = do(tiny_plan(copy, rows=("baseline",), seeds=(0, 1)), copy).made
     assert made == [name.replace("seed-0", "seed-1") for name in ALL if name.startswith(BASE)] + ["report"]

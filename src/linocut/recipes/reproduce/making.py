@@ -114,7 +114,7 @@ class Train(Model):
             return True  # stopped before its first moment
         except (OSError, ValueError):
             return False
-        return held == self.config(shop).to_json()
+        return isinstance(held, dict) and not self.config(shop).changes(held)
 
     def run(self, shop: Workshop, watch: Watch) -> None:
         def tell(now: Progress) -> None:

@@ -63,7 +63,7 @@ def paper(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) 
 def small(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) -> Work:
     """Our fast-* recipe: WRN-16-4 for colour (pictures at 64 pixels), the MNIST network for grey; 20 epochs.
 
-    `paper` on every test image, `strong` on 1,000 (500 of the pictures, 100 of the digits).
+    `paper` on every test image, `strong` on 2,000 (500 of the pictures, 100 of the digits).
     """
     if data_set == "digits":
         return _digits(data_set, row, seed, judged=(None, 100))
@@ -76,7 +76,7 @@ def small(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) 
     if data_set in PICTURES:
         config = at_size(config, row, SMALL_SIDE)
         note += f", pictures of {SMALL_SIDE} pixels"
-    many, batch = (500, 250) if data_set in PICTURES else (1000, 1000)
+    many, batch = (500, 250) if data_set in PICTURES else (2000, 2000)
     return Work(
         data_set=data_set,
         row=row,

@@ -11,11 +11,11 @@ def fast(paper: TrainingConfig) -> TrainingConfig:
     Measured (docs/training.md): the grey ones take half a minute on an H200 and reach the paper's baselines; the others
     have not been trained to their end.
 
-    bfloat16, channels_last, compiled steps, a batch of 512, a one-cycle schedule over 20 epochs, an average
-    of the weights, perturbations in eight bits where they fit. The attack takes at most two steps from the
-    stored image: it is the memory over epochs that makes them strong. A step is at least a quarter of eps; where
-    perturbations never start anew, a tenth, so that the first epochs see a smaller ball. (At eps 0.3 a small network
-    whose first epoch saw half of it stood still at a loss of ln 10; with a tenth it learned.)
+    bfloat16, channels_last, compiled steps, a batch of 512, a one-cycle schedule over 20 epochs, an average of the
+    weights, perturbations in eight bits where they fit, the final network in half precision. The attack takes at most
+    two steps from the stored image: it is the memory over epochs that makes them strong. A step is at least a quarter
+    of eps; where perturbations never start anew, a tenth, so that the first epochs see a smaller ball. (At eps 0.3 a
+    small network whose first epoch saw half of it stood still at a loss of ln 10; with a tenth it learned.)
     """
     num_steps = min(2, paper.num_steps)
     step_size = max(paper.step_size, paper.eps / 4) if paper.reset_every else paper.eps / 10
@@ -35,5 +35,6 @@ def fast(paper: TrainingConfig) -> TrainingConfig:
         precision="bfloat16",
         channels_last=True,
         compile=True,
+        half_weights=True,
         canvas_store="int8" if paper.eps <= 0.25 else "half",
     )
