@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,23 @@ def test_other_settings_for_the_same_step_are_refused_while_somebody_works(copy)
         do(tiny_plan(copy, epochs=1), copy)
     with locks.member(copy):
         assert do(tiny_plan(copy), copy).made == []
+
+
+def test_two_that_began_at_once_with_other_numerics_do_not_mix_them(copy):
+    other = replace(NUMERICS, precision="bfloat16")
+    with pytest.raises(InputError, match="start this one again"):
+        runner.carry_out(tiny_plan(copy), copy, other, {}, Notes())
+
+
+def test_a_plan_of_other_rows_is_kept_and_one_of_other_settings_forgotten(copy):
+    def named():
+        return [step["name"] for step in json.loads((copy.out / "plan.json").read_text())["steps"]]
+
+    do(tiny_plan(copy, rows=("baseline",)), copy)
+    assert sorted(named()) == sorted(ALL)
+    assert named()[-1] == "report"
+    do(tiny_plan(copy, rows=("baseline",), epochs=1), copy)
+    assert named() == [name for name in ALL if name.startswith(BASE)] + ["report"]
 
 
 def test_the_minutes_of_one_that_waits_end_too(tmp_path):

@@ -19,10 +19,7 @@ ESTIMATE = ("seconds", "at_most", "whole_batches", "transform_seconds", "timed_o
 
 def numerics_of(shop: Workshop) -> Numerics:
     """Those that the folder was begun with, or what suits the device."""
-    try:
-        return Numerics(**_read(shop)["numerics"])
-    except (LookupError, TypeError):
-        return Numerics.on(shop.device)
+    return _numerics(_read(shop)) or Numerics.on(shop.device)
 
 
 def held_estimates(plan: Plan, shop: Workshop, device: str) -> dict[str, dict[str, Any]]:
@@ -43,7 +40,7 @@ def add(plan: Plan, shop: Workshop, numerics: Numerics, told: Mapping[str, dict[
     """
     content = _read(shop)
     held = _steps(content)
-    if content.get("numerics", asdict(numerics)) != asdict(numerics):
+    if (_numerics(content) or numerics) != numerics:
         raise InputError(f"another process has just begun {shop.out} with other numerics: start this one again")
     changed = [
         step.name for step in plan.steps if held.get(step.name, {}).get("settings", "") not in ("", _settings(step))
@@ -76,6 +73,13 @@ def _read(shop: Workshop) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
+
+
+def _numerics(content: Mapping[str, Any]) -> Numerics | None:
+    try:
+        return Numerics(**content["numerics"])
+    except (LookupError, TypeError):
+        return None
 
 
 def _steps(content: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
