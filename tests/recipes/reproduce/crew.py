@@ -60,13 +60,15 @@ def hashing(diary):
     stamps.outputs = noted
 
 
-def child(out, diary, rows):
-    """Fork a process that carries out the plan of these rows; its number."""
+def child(out, diary, rows, together=1):
+    """Fork a process that carries out the plan of these rows as soon as so many are there; its number."""
     pid = os.fork()
     if pid == 0:
         status = 1
         try:
             hashing(diary)
+            diary.note("comes")
+            wait_for(diary.file, "comes", together)
             shop = Workshop(out=out, shelf=SHELF, device=torch.device("cpu"))
             runner.carry_out(tiny_plan(shop, rows=rows), shop, NUMERICS, {}, diary)
             status = 0
@@ -75,17 +77,17 @@ def child(out, diary, rows):
     return pid
 
 
-def wait_for(file, word):
-    """Until the diary holds the word."""
+def wait_for(file, word, times=1):
+    """Until the diary holds the word so many times."""
     end = time.monotonic() + MOST
-    while not file.exists() or f'"{word}"' not in file.read_text():
+    while not file.exists() or file.read_text().count(f'"{word}"') < times:
         assert time.monotonic() < end, f"nobody ever {word}"
         time.sleep(0.02)
 
 
 def crew(out, crews):
     """Each of these rows by a process of its own, all at once; their exit statuses."""
-    pids = [child(out, Diary(out.with_suffix(".diary")), rows) for rows in crews]
+    pids = [child(out, Diary(out.with_suffix(".diary")), rows, len(crews)) for rows in crews]
     return [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
 
 
