@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from linocut.errors import InputError
-from linocut.recipes.reproduce import locks, runner
+from linocut.recipes.reproduce import locks, runner, stamps
 from linocut.recipes.reproduce.interruption import OUT_OF_TIME, Stopped, Stopwatch
 from linocut.recipes.reproduce.reproduction import prepare
 
@@ -163,3 +163,12 @@ def test_nothing_is_timed_where_nobody_asks(tmp_path):
         tell=heard.append,
     )
     assert (heard, made.estimates) == ([], {})
+
+
+def test_what_was_hashed_for_the_plan_is_not_hashed_again_for_its_execution(copy, monkeypatch):
+    hashed, plain = [], stamps.outputs
+    monkeypatch.setattr(stamps, "outputs", lambda step, shop: hashed.append(step.name) or plain(step, shop))
+    plan, seen = tiny_plan(copy), {}
+    runner.states(plan, copy, seen)
+    runner.carry_out(plan, copy, NUMERICS, {}, Notes(), seen)
+    assert hashed == ALL
