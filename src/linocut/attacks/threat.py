@@ -12,9 +12,6 @@ from linocut.errors import InputError
 # Each round of the L2 projection finds more of the pixels that the box stops. Two or three find all of
 # them in images; the result lies inside the ball after any number.
 _PROJECTION_ROUNDS = 8
-# A float32 norm over thousands of values, many of them alike, errs by up to 1.4e-6 of itself (seen on photographs
-# whose every pixel goes towards black); so much closer to the centre a projected point is surely inside.
-_NORM_ERROR = 2e-6
 
 
 @dataclass(frozen=True)
@@ -91,18 +88,17 @@ def _project_l2(points: torch.Tensor, natural: torch.Tensor, eps: float) -> torc
     set of pixels that the box stops known, t has a closed form; from "none" the set only grows, so t
     rises to its limit and every round stays inside the ball.
     """
-    eps *= 1 - _NORM_ERROR
     flat = natural.flatten(1)
     moved = points.flatten(1) - flat
     tiny = torch.finfo(moved.dtype).tiny
-    scale = (eps / moved.norm(dim=1, keepdim=True).clamp_min(tiny)).clamp_max(1)
+    scale = (eps / _length(moved).clamp_min(tiny)).clamp_max(1)
     # Asking whether it has settled would make a GPU wait for the answer.
     asks = points.device.type == "cpu"
     for _ in range(0 if asks and bool((scale == 1).all()) else _PROJECTION_ROUNDS):
         wanted = torch.addcmul(flat, moved, scale)
         reached = wanted.clamp(0, 1)
-        free = torch.where(wanted == reached, moved, 0).norm(dim=1, keepdim=True)
-        length = reached.sub_(flat).norm(dim=1, keepdim=True)
+        free = _length(torch.where(wanted == reached, moved, 0))
+        length = _length(reached.sub_(flat))
         spent = (length.square() - (free * scale).square()).clamp_min_(0)  # by the pixels the box stops
         found = (eps**2 - spent).clamp_min_(0).sqrt_().div_(free.clamp_min_(tiny)).clamp_max_(1)
         before, scale = scale, torch.maximum(found, scale)
@@ -110,3 +106,12 @@ def _project_l2(points: torch.Tensor, natural: torch.Tensor, eps: float) -> torc
         if asks and bool((scale <= before * (1 + 1e-3)).all()):
             break
     return torch.addcmul(flat, moved, scale).clamp_(0, 1).view_as(points)
+
+
+def _length(rows: torch.Tensor) -> torch.Tensor:
+    """The L2 norms of the rows, (B,1), summed in float64.
+
+    In float32 a sum of thousands of squares, many of them alike, errs by some millionths of itself, as in plain
+    pictures that go towards black as a whole: their projections would lie outside the ball by as much.
+    """
+    return torch.linalg.vector_norm(rows, dim=1, keepdim=True, dtype=torch.float64).to(rows.dtype)
