@@ -155,8 +155,11 @@ def _command(subject: Subject) -> str | None:
 
 
 def _verify(subject: Subject) -> str:
-    """The command that checks the ledger from any folder; it names the model if the ledger's path is relative."""
-    place = _words(subject, "repeat")[1:2]
+    """The command that checks the ledger from any folder; it names the model if the ledger's path is relative.
+
+    A packed ledger finds its model by itself.
+    """
+    place = _words(subject, "repeat")[1:2] if subject.record.packed is None else []
     model = ["--model", *place] if place and place != [subject.record.settings.get("model")] else []
     return shlex.join(["linocut", "verify", str(subject.folder.resolve()), *model])
 
