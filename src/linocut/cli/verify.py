@@ -8,7 +8,7 @@ import typer
 
 
 def verify(
-    ledger: Annotated[Path, typer.Argument(help="the folder that `linocut evaluate` wrote, or one below what `linocut publish` wrote")],
+    ledger: Annotated[Path, typer.Argument(help="the folder that `linocut evaluate` wrote, packed or not")],
     model: Annotated[
         str | None, typer.Option(help="the model, where it is no longer at the place in the ledger")
     ] = None,

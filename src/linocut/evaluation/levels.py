@@ -19,15 +19,13 @@ def in_levels(
     """Each image in whole levels, uint8 (K,C,H,W), and whether it may stand for the image it was made of, bool (K,).
 
     images: float32; pixels: the natural images, uint8. Of several roundings the one that the model is most wrong
-    about is taken, since another machine may compute other last bits. All that may not stand for their image stay as
-    they are, and the model is asked about the whole batch as it will be kept, until it is wrong about every rounded one.
+    about is taken, since another machine may compute other last bits. What may not stand for its image leaves that as
+    it is; the model is asked about the whole batch as it will be kept, until it is wrong about every rounded one.
     """
     natural = unit(pixels)
     levels, best = pixels.clone(), torch.full((len(images),), -torch.inf, device=images.device)
     for proposed in _roundings(images, natural, threat):
-        score = torch.where(
-            holds(threat, unit(proposed), natural), _error(model, unit(proposed), labels), -torch.inf
-        )
+        score = torch.where(holds(threat, unit(proposed), natural), _error(model, unit(proposed), labels), -torch.inf)
         better = score > best
         levels[better], best[better] = proposed[better], score[better]
     stands = best > -torch.inf

@@ -1,7 +1,7 @@
 """A ledger made small: every row, and the images of the first examples of its sample, most of them in whole levels.
 
-What is packed is another image than the attack returned wherever it was rounded, so rows carry its own digest; it
-lies in the same ball and the same model misclassifies it, in the batch in which `verify` will ask. pictures.py reads it.
+Where an image was rounded, it is another than the attack returned, so its row carries its own digest; it lies in the
+same ball, and the same model misclassifies it in the batch in which `verify` will ask. pictures.py reads all this.
 """
 
 import json

@@ -3,9 +3,9 @@
 A packed ledger (packing.py) shares one file of natural images with others, and keeps an adversarial image as its
 change against the natural one, modulo 256, where it was rounded to whole grey levels:
 
-    packed.natural                                  example (N), label (N), pixels uint8 (N,C,H,W), in the sample's order
-    images/linf.pgd-ce-1/00003.safetensors.xz       example (K), rounded uint8 (K), change uint8 (R,C,H,W) of those that
-                                                    were rounded, image float32 (K-R,C,H,W) of the others
+    packed.natural                               example (N), label (N), pixels uint8 (N,C,H,W), in the sample's order
+    images/linf.pgd-ce-1/00003.safetensors.xz    example (K), rounded uint8 (K), change uint8 (R,C,H,W) of those that
+                                                 were rounded, image float32 (K-R,C,H,W) of the others
 """
 
 from collections.abc import Iterator

@@ -1,0 +1,125 @@
+"""What of a reproduction's folder is done, by its stamps, and what is not."""
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from linocut.errors import InputError
+from linocut.evaluation import header as headers
+from linocut.models.store import read_card
+from linocut.recipes.reproduce import stamps
+from linocut.recipes.reproduce.runner import PLAN_FILE
+from linocut.recipes.reproduce.step import digest
+from linocut.recipes.reproduce.work import Work
+from linocut.training.config import TrainingConfig
+
+LEDGER = "ledger-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """A work whose every judgement is done.
+
+    ledgers: the names of their folders, in the order of judgements; networks: its own place and its twin's;
+    hashes: of what each of its steps made.
+    """
+
+    work: Work
+    ledgers: tuple[str, ...]
+    networks: tuple[str, ...]
+    hashes: dict[str, str]
+
+
+class Stock:
+    """A reproduction's folder, read through its plan and its stamps; files are hashed, nothing is run."""
+
+    def __init__(self, out: Path):
+        self.out = out
+        try:
+            plan = json.loads((out / PLAN_FILE).read_bytes())
+            self.steps = {step["name"]: step for step in plan["steps"]}
+            self.notes: list[str] = plan["notes"]
+        except (OSError, ValueError, LookupError, TypeError) as reason:
+            raise InputError(f"{out} holds no reproduction ({PLAN_FILE}: {reason}): run `linocut reproduce`") from None
+        self._hashes: dict[str, str | None] = {}
+
+    @property
+    def places(self) -> set[str]:
+        """The works that are in the folder or in its plan."""
+        return set(self._works())
+
+    def finished(self) -> list[Finished]:
+        """The works that are done."""
+        return [self._finished(place, names) for place, names in self._works().items() if self._is_done(place, names)]
+
+    def open(self) -> dict[str, dict[str, Any]]:
+        """The works that are not, each with the steps that are left and the seconds the plan gives them, if it does."""
+        found = {}
+        for place, names in self._works().items():
+            left = [name for name in (f"{place}/model", *names) if self.hash_of(name) is None]
+            if left:
+                seconds = [self.steps.get(name, {}).get("seconds") for name in left]
+                known = [each for each in seconds if each is not None]
+                found[place] = {"steps": left, "seconds": round(sum(known), 1) if known else None}
+        return found
+
+    def hash_of(self, name: str) -> str | None:
+        """One hash over all files that a step made; None unless it is done and they are as its stamp says."""
+        if name not in self._hashes:
+            made = stamps.read_at(self.out / f"{name}.stamp.json").get("outputs")
+            piece = self.out / (f"{name}.json" if name.endswith("/codebook") else name)
+            intact = made is not None and made == stamps.hashes([piece], self.out)
+            self._hashes[name] = digest(made) if intact else None
+        return self._hashes[name]
+
+    def _works(self) -> dict[str, list[str]]:
+        """The ledgers of each work by its place: those of the plan, then those that earlier plans left.
+
+        What an earlier plan wanted of a work is not known any more: it is taken to be what this plan wants of others.
+        """
+        planned = _by_place(self.steps)
+        wanted = list(dict.fromkeys(name.rpartition("/")[2] for names in planned.values() for name in names))
+        found = sorted(str(path.relative_to(self.out)) for path in self.out.glob(f"*/*/*/{LEDGER}*.stamp.json"))
+        for place in _by_place(name.removesuffix(".stamp.json") for name in found):
+            if place not in planned:
+                planned[place] = [f"{place}/{ledger}" for ledger in wanted]
+        return planned
+
+    def _is_done(self, place: str, names: list[str]) -> bool:
+        return all(self.hash_of(name) is not None for name in (f"{place}/model", *names))
+
+    def _finished(self, place: str, names: list[str]) -> Finished:
+        data_set, row, _ = place.split("/")
+        recipe = read_card(self.out / place / "model").card.recipe
+        known = {field.name for field in dataclasses.fields(TrainingConfig)}
+        config = TrainingConfig.from_json({name: value for name, value in recipe.items() if name in known})
+        note = next((note for note in self.notes if note.startswith(f"{data_set}: ")), "")
+        twins = {headers.read(self.out / name)["settings"]["twin"] for name in names} - {None}
+        networks = dict.fromkeys([place, *("/".join(Path(twin).parts[-4:-1]) for twin in sorted(twins))])
+        steps = [*(f"{network}/model" for network in networks), *names]
+        lost = [step for step in steps if self.hash_of(step) is None]
+        if lost:
+            raise InputError(
+                f"{self.out / lost[0]}, on which {place} stands, is damaged: run `linocut reproduce` again"
+            )
+        return Finished(
+            work=Work(
+                data_set=data_set, row=row, config=config, judgements=(), note=note.removeprefix(f"{data_set}: ")
+            ),
+            ledgers=tuple(name.rpartition("/")[2] for name in names),
+            networks=tuple(networks),
+            hashes={step: str(self.hash_of(step)) for step in steps},
+        )
+
+
+def _by_place(names: Iterable[str]) -> dict[str, list[str]]:
+    """The names of ledgers, by the place of their work, in their order."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        place, _, last = name.rpartition("/")
+        if last.startswith(LEDGER):
+            found.setdefault(place, []).append(name)
+    return found
