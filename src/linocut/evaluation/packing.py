@@ -131,8 +131,9 @@ class _Bench:
         images = held["image"][[at[row.example] for row in rows]]
         pixels = self.pixels[[self.place[row.example] for row in rows]]
         labels = torch.tensor([row.label for row in rows])
-        batch = (tensor.to(self.device) for tensor in (images, pixels, labels))
-        levels, rounded = (tensor.cpu() for tensor in in_levels(self.model, *batch, threat))
+        there = self.device
+        found = in_levels(self.model, images.to(there), pixels.to(there), labels.to(there), threat)
+        levels, rounded = (tensor.cpu() for tensor in found)
         final = torch.where(rounded[:, None, None, None], unit(levels), images)
         self.digests |= {row.key: shards.digest(image) for row, image in zip(rows, final, strict=True)}
         self.rounded += int(rounded.sum())

@@ -113,22 +113,25 @@ def _check(pictures: Pictures, name, batch, rows, natural, threat, model, device
         shard = pictures.adversarial(name, batch)
     except InputError:
         shard, missing = None, "its image cannot be read: the file is damaged"
-    shard = shard or {"example": torch.empty(0), "image": torch.empty(0)}
+    shard = shard or {"example": torch.empty(0), "image": torch.empty(0, 1, 1, 1)}
     place = {example: i for i, example in enumerate(shard["example"].tolist())}
     # The whole shard is one batch, as it was when the rows were made, so that the last bits agree.
     guesses = predict(model, shard["image"].to(device)).tolist() if place else []
+    there = [row for row in rows if row.example in place]
+    images = shard["image"][[place[row.example] for row in there]]
+    starts = torch.stack([natural[row.example] for row in there]) if there else images
+    inside = dict(zip((row.example for row in there), holds(threat, images, unit(starts)).tolist(), strict=True))
     for row in rows:
         outcome.claims += 1
-        at = place.get(row.example)
-        reason = missing if at is None else None
-        if at is not None:
-            image, start = shard["image"][at], natural[row.example]
-            if shards.digest(image) != row.image:
-                reason = "its image is not the one the row was made with"
-            elif not bool(holds(threat, image[None], unit(start)[None])):
-                reason = f"its image lies outside the ball of {threat.eps:.6g}"
-            elif guesses[at] == row.label:
-                reason = "the model classifies its image rightly"
+        at, reason = place.get(row.example), None
+        if at is None:
+            reason = missing
+        elif shards.digest(shard["image"][at]) != row.image:
+            reason = "its image is not the one the row was made with"
+        elif not inside[row.example]:
+            reason = f"its image lies outside the ball of {threat.eps:.6g}"
+        elif guesses[at] == row.label:
+            reason = "the model classifies its image rightly"
         if reason is None:
             outcome.confirmed += 1
         else:

@@ -53,13 +53,13 @@ class Stock:
 
     def finished(self) -> list[Finished]:
         """The works that are done."""
-        return [self._finished(place, names) for place, names in self._works().items() if self._is_done(place, names)]
+        return [self._finished(place, names) for place, names in self._works().items() if not self._left(place, names)]
 
     def open(self) -> dict[str, dict[str, Any]]:
         """The works that are not, each with the steps that are left and the seconds the plan gives them, if it does."""
         found = {}
         for place, names in self._works().items():
-            left = [name for name in (f"{place}/model", *names) if self.hash_of(name) is None]
+            left = self._left(place, names)
             if left:
                 seconds = [self.steps.get(name, {}).get("seconds") for name in left]
                 known = [each for each in seconds if each is not None]
@@ -88,31 +88,44 @@ class Stock:
                 planned[place] = [f"{place}/{ledger}" for ledger in wanted]
         return planned
 
-    def _is_done(self, place: str, names: list[str]) -> bool:
-        return all(self.hash_of(name) is not None for name in (f"{place}/model", *names))
+    def _left(self, place: str, names: list[str]) -> list[str]:
+        """The steps of a work that are not done; a ledger of another network than the one that lies there is not."""
+        networks = [f"{network}/model" for network in self._networks(place, names)]
+        left = [step for step in (*networks, *names) if self.hash_of(step) is None]
+        if networks[0] in left:
+            return [*left, *(name for name in names if name not in left)]
+        card = json.loads(read_card(self.out / place / "model").to_json())
+        others = (name for name in names if name not in left and self._header(name)["made_with"]["card"] != card)
+        return [*left, *others]
+
+    def _networks(self, place: str, names: list[str]) -> list[str]:
+        """The places of the networks that a work stands on: its own, and its twin's."""
+        done = [name for name in names if self.hash_of(name) is not None]
+        twins = sorted({self._header(name)["settings"]["twin"] for name in done} - {None})
+        return list(dict.fromkeys([place, *("/".join(Path(twin).parts[-4:-1]) for twin in twins)]))
+
+    def _header(self, name: str) -> dict[str, Any]:
+        return headers.read(self.out / name)
 
     def _finished(self, place: str, names: list[str]) -> Finished:
-        data_set, row, _ = place.split("/")
-        recipe = read_card(self.out / place / "model").card.recipe
-        known = {field.name for field in dataclasses.fields(TrainingConfig)}
-        config = TrainingConfig.from_json({name: value for name, value in recipe.items() if name in known})
+        data_set, networks = place.partition("/")[0], self._networks(place, names)
         note = next((note for note in self.notes if note.startswith(f"{data_set}: ")), "")
-        twins = {headers.read(self.out / name)["settings"]["twin"] for name in names} - {None}
-        networks = dict.fromkeys([place, *("/".join(Path(twin).parts[-4:-1]) for twin in sorted(twins))])
         steps = [*(f"{network}/model" for network in networks), *names]
-        lost = [step for step in steps if self.hash_of(step) is None]
-        if lost:
-            raise InputError(
-                f"{self.out / lost[0]}, on which {place} stands, is damaged: run `linocut reproduce` again"
-            )
         return Finished(
-            work=Work(
-                data_set=data_set, row=row, config=config, judgements=(), note=note.removeprefix(f"{data_set}: ")
-            ),
+            work=work_at(self.out, place, note.removeprefix(f"{data_set}: ")),
             ledgers=tuple(name.rpartition("/")[2] for name in names),
             networks=tuple(networks),
             hashes={step: str(self.hash_of(step)) for step in steps},
         )
+
+
+def work_at(folder: Path, place: str, note: str) -> Work:
+    """The work of a place below a folder, its config from the card of its network."""
+    data_set, row, _ = place.split("/")
+    recipe = read_card(folder / place / "model").card.recipe
+    known = {field.name for field in dataclasses.fields(TrainingConfig)}
+    config = TrainingConfig.from_json({name: value for name, value in recipe.items() if name in known})
+    return Work(data_set=data_set, row=row, config=config, judgements=(), note=note)
 
 
 def _by_place(names: Iterable[str]) -> dict[str, list[str]]:

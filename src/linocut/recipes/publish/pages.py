@@ -6,6 +6,7 @@ from pathlib import Path
 from linocut.evaluation.record import Record
 from linocut.models.files import write_whole
 from linocut.recipes.publish.catalogue import Catalogue
+from linocut.recipes.publish.finished import work_at
 from linocut.recipes.publish.wording import Wording
 from linocut.recipes.reproduce import stamps
 from linocut.recipes.reproduce.reporting import REPORT, overview_texts
@@ -13,17 +14,13 @@ from linocut.recipes.reproduce.tables import DATA_SETS
 from linocut.recipes.reproduce.work import Work
 from linocut.recipes.training import ROWS
 from linocut.report import write as write_report
-from linocut.training.config import TrainingConfig
 
 
-def works_of(catalogue: Catalogue) -> list[Work]:
+def works_of(catalogue: Catalogue, results: Path) -> list[Work]:
     """The works in the order of data sets and rows, whenever they were published."""
 
     def work(place: str) -> Work:
-        told = catalogue.works[place]
-        data_set, row, _ = place.split("/")
-        config = TrainingConfig.from_json(told["config"])
-        return Work(data_set=data_set, row=row, config=config, judgements=(), note=told["note"])
+        return work_at(results, place, catalogue.works[place]["note"])
 
     rows = list(ROWS)
     found = [work(place) for place in catalogue.works]
@@ -34,7 +31,7 @@ def write_pages(
     catalogue: Catalogue, out: Path, results: Path, known: Mapping[str, Sequence[Record]], wording: Wording
 ) -> None:
     """Writes overview.md, overview.csv and report/; `known` are records by place that need not be read again."""
-    works = works_of(catalogue)
+    works = works_of(catalogue, results)
     records = {
         work.place: known.get(work.place)
         or [Record.read(results / work.place / name) for name in catalogue.works[work.place]["ledgers"]]

@@ -58,7 +58,6 @@ class Packer:
             self._network(network, found.hashes[f"{network}/model"])
         self.catalogue.works[place] = {
             "note": found.work.note,
-            "config": found.work.config.to_json(),
             "ledgers": list(found.ledgers),
             "hashes": found.hashes,
             "made": made_on(self.device),

@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path, PurePath
 
 OUT, DATA = "OUT", "DATA"
@@ -46,9 +47,5 @@ class Wording:
 
 def roots_of(repeats: Iterable[Sequence[str] | None]) -> set[str]:
     """The data folders that commands name."""
-    return {
-        words[at + 1]
-        for words in repeats
-        for at, word in enumerate(words or [])
-        if word == "--root" and at + 1 < len(words or [])
-    }
+    commands = [list(words or []) for words in repeats]
+    return {after for words in commands for word, after in pairwise(words) if word == "--root"}

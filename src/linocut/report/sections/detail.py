@@ -134,7 +134,9 @@ def _facts(subject: Subject) -> list[tuple[str, str]]:
     ]
     facts += [(name.replace("_", " "), str(settings[name])) for name in SETTINGS if settings.get(name) is not None]
     facts += [(name.replace("_", " "), str(settings[name])) for name in HASHES if settings.get(name) is not None]
-    versions = [name for name in ("linocut", "torch", "python", "machine") if name in made]
+    if record.packed is not None:
+        facts.append(("packed", f"images of {record.packed.get('images')} of {record.packed.get('of')} examples"))
+    versions = [name for name in ("date", "linocut", "source", "torch", "python", "machine") if name in made]
     return facts + [(name, str(made[name])) for name in versions]
 
 
