@@ -13,7 +13,7 @@ from linocut.evaluation import header as headers
 from linocut.evaluation import shards, xz
 from linocut.evaluation.balls import holds
 from linocut.evaluation.case import predict, unit
-from linocut.evaluation.levels import in_levels
+from linocut.evaluation.levels import all_bits, in_levels
 from linocut.evaluation.packing import Parcel, pack
 from linocut.evaluation.pictures import Pictures, changes, unpacked
 from linocut.evaluation.record import Record
@@ -112,6 +112,13 @@ def test_a_batch_that_sways_the_model_takes_a_rounding_back():
     labels = torch.zeros(3, dtype=torch.int64)
     assert not bool(in_levels(Swayed(), images, pixels, labels, ThreatModel("l2", 0.2))[1].any())
     assert bool(in_levels(Swayed(), images[1:], pixels[1:], labels[1:], ThreatModel("l2", 0.2))[1].all())
+
+
+def test_all_bits_are_asked_for_and_the_setting_comes_back():
+    before = torch.backends.cudnn.allow_tf32
+    with all_bits():
+        assert torch.backends.cudnn.allow_tf32 is False
+    assert torch.backends.cudnn.allow_tf32 is before
 
 
 def test_changes_wrap_around():

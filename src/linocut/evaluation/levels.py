@@ -1,6 +1,7 @@
 """Adversarial images in whole grey levels that a model still takes for something else, inside the same ball."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -22,20 +23,26 @@ def in_levels(
     about is taken, since another machine may compute other last bits. What may not stand for its image leaves that as
     it is; the model is asked about the whole batch as it will be kept, until it is wrong about every rounded one.
     """
-    natural = unit(pixels)
+    natural = _shown(pixels)
     levels, best = pixels.clone(), torch.full((len(images),), -torch.inf, device=images.device)
     for proposed in _roundings(images, natural, threat):
-        score = torch.where(holds(threat, unit(proposed), natural), _error(model, unit(proposed), labels), -torch.inf)
+        seen = _shown(proposed)
+        score = torch.where(holds(threat, seen, natural), _error(model, seen, labels), -torch.inf)
         better = score > best
         levels[better], best[better] = proposed[better], score[better]
     stands = best > -torch.inf
     while bool(stands.any()):
-        mixed = torch.where(stands[:, None, None, None], unit(levels), images)
+        mixed = torch.where(stands[:, None, None, None], _shown(levels), images)
         right = stands & (predict(model, mixed) == labels)
         if not bool(right.any()):
             break
         stands &= ~right
     return levels, stands
+
+
+def _shown(levels: torch.Tensor) -> torch.Tensor:
+    """The images as `verify` will see them: divided on the CPU, since a GPU's quotients differ in the last bit."""
+    return unit(levels.cpu()).to(levels.device)
 
 
 def _roundings(images: torch.Tensor, natural: torch.Tensor, threat: ThreatModel) -> Iterator[torch.Tensor]:
@@ -49,9 +56,32 @@ def _roundings(images: torch.Tensor, natural: torch.Tensor, threat: ThreatModel)
 
 
 def _error(model: Model, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """By how much the strongest other class leads, (K,); minus infinity where the model is right."""
+    """By how much the strongest other class leads, (K,); minus infinity where the model is right.
+
+    A GPU may drop bits in convolutions that a stranger's machine keeps: there the model is asked again with all of
+    them, and the smaller lead counts.
+    """
+    lead, wrong = _lead(model, images, labels)
+    if images.is_cuda:
+        with all_bits():
+            lead = torch.minimum(lead, _lead(model, images, labels)[0])
+    return torch.where(wrong, lead, -torch.inf)
+
+
+def _lead(model: Model, images: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The lead of the strongest other class over the label, and whether the model is wrong; both (K,)."""
     logits = model(images)
     own = logits.gather(1, labels[:, None])[:, 0]
     lead = logits.scatter(1, labels[:, None], -torch.inf).amax(dim=1) - own
-    wrong = (logits.argmax(dim=1) != labels) & logits.isfinite().all(dim=1)
-    return torch.where(wrong, lead.clamp(min=0), -torch.inf)
+    return lead, (logits.argmax(dim=1) != labels) & logits.isfinite().all(dim=1)
+
+
+@contextmanager
+def all_bits() -> Iterator[None]:
+    """Inside, convolutions on a GPU use whole float32 numbers; what was set before is set again on leaving."""
+    before = torch.backends.cudnn.allow_tf32
+    torch.backends.cudnn.allow_tf32 = False
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.allow_tf32 = before

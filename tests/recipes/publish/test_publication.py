@@ -73,17 +73,6 @@ def test_a_damaged_ledger_is_open(reproduced, tmp_path):
     assert list(put(out, tmp_path / "results").open) == [BASE]
 
 
-def test_a_row_of_an_earlier_plan_is_published_too(reproduced, tmp_path):
-    out = tmp_path / "out"
-    shutil.copytree(reproduced, out)
-    plan = json.loads((out / "plan.json").read_text())
-    plan["steps"] = [step for step in plan["steps"] if not step["name"].startswith(f"{FIXED}/")]
-    (out / "plan.json").write_text(json.dumps(plan))
-    done = put(out, tmp_path / "results")
-    assert {ledger.rpartition("/")[0] for ledger in done.verified} == {FIXED, BASE}
-    assert done.open == {}
-
-
 def test_a_stopped_publication_is_gone_on_with(reproduced, published, tmp_path):
     results = tmp_path / "results"
 

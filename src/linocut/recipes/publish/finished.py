@@ -10,8 +10,7 @@ from typing import Any
 from linocut.errors import InputError
 from linocut.evaluation import header as headers
 from linocut.models.store import read_card
-from linocut.recipes.reproduce import stamps
-from linocut.recipes.reproduce.runner import PLAN_FILE
+from linocut.recipes.reproduce import plan_file, stamps
 from linocut.recipes.reproduce.step import digest
 from linocut.recipes.reproduce.work import Work
 from linocut.training.config import TrainingConfig
@@ -39,26 +38,24 @@ class Stock:
     def __init__(self, out: Path):
         self.out = out
         try:
-            plan = json.loads((out / PLAN_FILE).read_bytes())
+            plan = json.loads((out / plan_file.NAME).read_bytes())
             self.steps = {step["name"]: step for step in plan["steps"]}
             self.notes: list[str] = plan["notes"]
         except (OSError, ValueError, LookupError, TypeError) as reason:
-            raise InputError(f"{out} holds no reproduction ({PLAN_FILE}: {reason}): run `linocut reproduce`") from None
+            raise InputError(
+                f"{out} holds no reproduction ({plan_file.NAME}: {reason}): run `linocut reproduce`"
+            ) from None
+        self.works = _by_place(self.steps)
         self._hashes: dict[str, str | None] = {}
-
-    @property
-    def places(self) -> set[str]:
-        """The works that are in the folder or in its plan."""
-        return set(self._works())
 
     def finished(self) -> list[Finished]:
         """The works that are done."""
-        return [self._finished(place, names) for place, names in self._works().items() if not self._left(place, names)]
+        return [self._finished(place, names) for place, names in self.works.items() if not self._left(place, names)]
 
     def open(self) -> dict[str, dict[str, Any]]:
         """The works that are not, each with the steps that are left and the seconds the plan gives them, if it does."""
         found = {}
-        for place, names in self._works().items():
+        for place, names in self.works.items():
             left = self._left(place, names)
             if left:
                 seconds = [self.steps.get(name, {}).get("seconds") for name in left]
@@ -74,19 +71,6 @@ class Stock:
             intact = made is not None and made == stamps.hashes([piece], self.out)
             self._hashes[name] = digest(made) if intact else None
         return self._hashes[name]
-
-    def _works(self) -> dict[str, list[str]]:
-        """The ledgers of each work by its place: those of the plan, then those that earlier plans left.
-
-        What an earlier plan wanted of a work is not known any more: it is taken to be what this plan wants of others.
-        """
-        planned = _by_place(self.steps)
-        wanted = list(dict.fromkeys(name.rpartition("/")[2] for names in planned.values() for name in names))
-        found = sorted(str(path.relative_to(self.out)) for path in self.out.glob(f"*/*/*/{LEDGER}*.stamp.json"))
-        for place in _by_place(name.removesuffix(".stamp.json") for name in found):
-            if place not in planned:
-                planned[place] = [f"{place}/{ledger}" for ledger in wanted]
-        return planned
 
     def _left(self, place: str, names: list[str]) -> list[str]:
         """The steps of a work that are not done; a ledger of another network than the one that lies there is not."""

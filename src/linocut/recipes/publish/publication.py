@@ -54,7 +54,7 @@ def publish(
     new = [found for found in finished if not _is_there(found, catalogue, results)]
     if not before and not new:
         raise InputError(f"no row of {out} is finished yet: go on with `linocut reproduce`")
-    catalogue.open = {place: told for place, told in catalogue.open.items() if place not in stock.places}
+    catalogue.open = {place: told for place, told in catalogue.open.items() if place not in stock.works}
     catalogue.open |= stock.open()
     if new:
         catalogue.made = made_on(device)
