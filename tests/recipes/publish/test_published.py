@@ -100,6 +100,13 @@ def test_nothing_of_the_machine_is_left(published, reproduced, data_folder):
             assert not found, f"{path.relative_to(published)} names {found}"
 
 
+def test_a_report_that_holds_is_taken_over(published, reproduced):
+    """All its rows are finished, so it says what the ledgers say."""
+    for name in ("tables.csv", "tables.md", "tables.tex"):
+        assert (published / "report" / name).read_bytes() == (reproduced / "report" / name).read_bytes()
+    assert "<h1>breakable</h1>" in (published / "report" / "report.html").read_text(encoding="utf-8")
+
+
 def test_paths_are_told_from_the_ledger_and_from_the_results(published):
     record = Record.read(published / FIXED / SECOND)
     assert record.settings["model"] == "../model"
