@@ -94,10 +94,27 @@ def test_another_folder_joins_only_with_the_same_data(published, reproduced, tmp
     shutil.copytree(published, results)
     held = catalogue(results)
     del held["works"][BASE]
-    held["data"]["digits"]["size"] = "1 x 16 x 16"
+    for name, other, told in (("values an image", 256, "values an image 256"), ("hash", "0f", "hash 0f")):
+        changed = {**held, "data": {"digits": {**held["data"]["digits"], name: other}}}
+        (results / "published.json").write_bytes(sealed(changed))
+        before = contents(results)
+        with pytest.raises(InputError, match=f"digits was published with {told}"):
+            put(reproduced, results)
+        assert contents(results) == before
+
+
+def test_a_network_on_which_something_stands_is_not_replaced(published, reproduced, half, tmp_path):
+    results = tmp_path / "results"
+    shutil.copytree(published, results)
+    held = catalogue(results)
+    del held["works"][FIXED]
+    held["works"][BASE]["hashes"][f"{BASE}/model"] = "another"
     (results / "published.json").write_bytes(sealed(held))
-    with pytest.raises(InputError, match="digits was published with size 1 x 16 x 16"):
-        put(reproduced, results)
+    before = contents(results)
+    with pytest.raises(InputError, match=f"on which {BASE} stands"):
+        put(half, results)  # where the baseline is but a twin
+    assert contents(results) == before
+    assert {ledger.rpartition("/")[0] for ledger in put(reproduced, results).verified} == {FIXED, BASE}
 
 
 def test_two_data_sets_lie_side_by_side(published, reproduced, tmp_path):

@@ -13,6 +13,7 @@ from linocut.evaluation import header as headers
 from linocut.models.files import write_whole
 from linocut.models.seal import sealed, unsealed
 
+DATA = {"images of": "data", "values an image": "dimensions", "hash": "data_hash", "split": "split", "seed": "seed"}
 NAME, FORMAT = "published.json", "linocut-published-1"
 
 
@@ -51,8 +52,9 @@ class Catalogue:
         content = {"format": FORMAT, **self.__dict__}
         write_whole(results / NAME, sealed(content))
 
-    def settle_data(self, data_set: str, found: dict[str, Any]) -> None:
-        """Takes note of a data set; InputError names what differs from what was published before."""
+    def settle_data(self, data_set: str, settings: dict[str, Any]) -> None:
+        """Takes note of a ledger's data; InputError names what differs from what was published before."""
+        found = {name: settings[field] for name, field in DATA.items()}
         for name, value in found.items():
             before = self.data.get(data_set, found)[name]
             if before != value:

@@ -1,6 +1,6 @@
 """Overview and report over all works among the results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from linocut.evaluation.record import Record
@@ -28,9 +28,19 @@ def works_of(catalogue: Catalogue, results: Path) -> list[Work]:
 
 
 def write_pages(
-    catalogue: Catalogue, out: Path, results: Path, known: Mapping[str, Sequence[Record]], wording: Wording
+    catalogue: Catalogue,
+    out: Path,
+    results: Path,
+    *,
+    at_hand: Collection[str],
+    known: Mapping[str, Sequence[Record]],
+    wording: Wording,
 ) -> None:
-    """Writes overview.md, overview.csv and report/; `known` are records by place that need not be read again."""
+    """Writes overview.md, overview.csv and report/.
+
+    at_hand: the places of works that are finished in the reproduction's folder; known: records that need not be
+    read again, by place.
+    """
     works = works_of(catalogue, results)
     records = {
         work.place: known.get(work.place)
@@ -45,7 +55,7 @@ def write_pages(
     if not _is_reported(out, table):
         # The ledgers of the reproduction have pictures and losses to show that the packed ones have not.
         ledgers = [
-            (out if (out / work.place / name).is_dir() else results) / work.place / name
+            (out if work.place in at_hand else results) / work.place / name
             for work in works
             for name in catalogue.works[work.place]["ledgers"]
         ]

@@ -105,18 +105,13 @@ class Packer:
 
     def _natural(self, place: str, parcel: Parcel) -> None:
         """The natural images of the data set: those that lie there begin with these, or these with those."""
-        data_set, settings, mine = _data_set(place), parcel.record.settings, parcel.natural()
-        shape = " x ".join(map(str, mine["pixels"].shape[1:]))
-        told = {"images of": settings["data"], "size": shape, "hash": settings["data_hash"], "seed": settings["seed"]}
-        self.catalogue.settle_data(data_set, told)
-        path = self.results / data_set / NATURAL
+        mine, path = parcel.natural(), self.results / _data_set(place) / NATURAL
         there = shards.read(path) if path.exists() else {name: tensor[:0] for name, tensor in mine.items()}
         both = min(len(mine["example"]), len(there["example"]))
         if not all(torch.equal(mine[name][:both], there[name][:both]) for name in mine):
             raise InputError(f"{path} holds other images than {parcel.folder}: publish into another folder")
         if len(mine["example"]) > both:
             shards.write(path, mine)
-            self.catalogue.write(self.results)
 
 
 def _data_set(place: str) -> str:

@@ -54,6 +54,10 @@ def publish(
     new = [found for found in finished if not _is_there(found, catalogue, results)]
     if not before and not new:
         raise InputError(f"no row of {out} is finished yet: go on with `linocut reproduce`")
+    _check_networks(new, catalogue)
+    for found in new:
+        settings = headers.read(out / found.work.place / found.ledgers[0])["settings"]
+        catalogue.settle_data(found.work.data_set, settings)
     catalogue.open = {place: told for place, told in catalogue.open.items() if place not in stock.works}
     catalogue.open |= stock.open()
     if new:
@@ -62,7 +66,9 @@ def publish(
     packer = Packer(out, results, catalogue, device, tell)
     records = {found.work.place: packer.put(found) for found in new}
     tell("overview and report")
-    write_pages(catalogue, out, results, records, _wording(out, results, finished))
+    at_hand = {found.work.place for found in finished}
+    wording = _wording(out, results, finished)
+    write_pages(catalogue, out, results, at_hand=at_hand, known=records, wording=wording)
     catalogue.write(results)
     return Publication(
         verified=packer.verified,
@@ -78,6 +84,21 @@ def _is_there(found: Finished, catalogue: Catalogue, results: Path) -> bool:
     return held.get("hashes") == found.hashes and all(
         (results / place / name / headers.NAME).exists() for name in found.ledgers
     )
+
+
+def _check_networks(new: list[Finished], catalogue: Catalogue) -> None:
+    """InputError if a network would be replaced on which a work stands that stays as it is."""
+    replaced = {found.work.place for found in new}
+    staying = {place: held for place, held in catalogue.works.items() if place not in replaced}
+    for found in new:
+        for network in found.networks:
+            step = f"{network}/model"
+            for place, held in staying.items():
+                if held["hashes"].get(step, found.hashes[step]) != found.hashes[step]:
+                    raise InputError(
+                        f"{network} was published with another network, on which {place} stands: "
+                        "finish that row here too, or publish into another folder"
+                    )
 
 
 def _wording(out: Path, results: Path, finished: list[Finished]) -> Wording:
