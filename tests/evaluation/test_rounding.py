@@ -3,15 +3,15 @@ from evaluation_cases import Linear, direction, pictures
 
 from linocut.attacks.threat import ThreatModel
 from linocut.evaluation.case import predict
-from linocut.evaluation.rounding import _onwards, predict_rounded
+from linocut.evaluation.rounding import predict_rounded, rounded_onwards
 
 
-def test_onwards_is_whole_away_from_the_natural_image_and_in_the_ball():
+def testonwards_is_whole_away_from_the_natural_image_and_in_the_ball():
     natural = pictures().unit()
     for eps in (0.0312, 8 / 255, 0.001):
         threat = ThreatModel("linf", eps)
         moved = natural + eps * (2 * torch.rand(natural.shape, generator=torch.Generator().manual_seed(0)) - 1)
-        levels = _onwards(moved, natural, threat) * 255
+        levels = rounded_onwards(moved, natural, threat) * 255
         assert torch.allclose(levels, levels.round(), atol=1e-4)
         away, asked = levels - natural * 255, (moved - natural) * 255
         assert bool((away.abs() <= int(255 * eps + 1e-6) + 1e-3).all())
@@ -22,7 +22,7 @@ def test_onwards_is_whole_away_from_the_natural_image_and_in_the_ball():
 
 def test_whole_levels_stay_what_they_are():
     natural = pictures().unit()
-    assert torch.equal(_onwards(natural, natural, ThreatModel("l2", 0.0)), natural)
+    assert torch.equal(rounded_onwards(natural, natural, ThreatModel("l2", 0.0)), natural)
 
 
 def test_a_point_barely_across_survives_rounding_where_the_ball_has_room():

@@ -14,6 +14,7 @@ from linocut.cli import (
     evaluate,
     export,
     models,
+    publish,
     report,
     reproduce,
     theory,
@@ -47,6 +48,7 @@ app.add_typer(models.app, name="models")
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("reproduce")(reproduce.reproduce)
+app.command("publish")(publish.publish)
 app.command("verify")(verify.verify)
 app.command("report")(report.report)
 

@@ -8,7 +8,7 @@ import typer
 
 
 def verify(
-    ledger: Annotated[Path, typer.Argument(help="the folder that `linocut evaluate` wrote")],
+    ledger: Annotated[Path, typer.Argument(help="the folder that `linocut evaluate` wrote, packed or not")],
     model: Annotated[
         str | None, typer.Option(help="the model, where it is no longer at the place in the ledger")
     ] = None,
@@ -24,6 +24,7 @@ def verify(
     else:
         for failure in outcome.failures:
             typer.echo(failure)
-        typer.echo(f"{outcome.confirmed} of {outcome.claims} claims confirmed in {ledger}")
+        more = f"; {outcome.left_out} more are of images that were not packed" if outcome.left_out else ""
+        typer.echo(f"{outcome.confirmed} of {outcome.claims} claims confirmed in {ledger}{more}")
     if outcome.failures:
         raise typer.Exit(1)

@@ -1,9 +1,12 @@
 """What a ledger was made with, written beside it; a changed setting is refused by its name."""
 
+import hashlib
 import json
 import platform
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +27,9 @@ def make(
 ) -> dict[str, Any]:
     """The header: `settings` and `entries` bind the rows, `made_with` (the model's card among it) informs."""
     made_with = {
+        "date": now(),
         "linocut": linocut.__version__,
+        "source": source(),
         "torch": torch.__version__,
         "python": platform.python_version(),
         "machine": _machine(),
@@ -76,6 +81,37 @@ def read(folder: Path) -> dict[str, Any]:
     if not isinstance(held, dict) or not {"settings", "entries", "made_with"} <= set(held):
         raise InputError(f"{folder / NAME} is no header of a ledger")
     return held
+
+
+def require_open(folder: Path) -> None:
+    """Nothing, or an error where the ledger in this folder is packed: what it left out cannot be gone on with."""
+    if (folder / NAME).exists() and "packed" in (held := read(folder)):
+        kept, of = held["packed"]["images"], held["packed"]["of"]
+        raise InputError(
+            f"{folder} is a packed ledger, which keeps the images of {kept} of {of} examples and cannot be gone on "
+            "with: give another --out folder"
+        )
+
+
+def model_of(folder: Path, header: dict[str, Any]) -> str:
+    """Where the model lies: in a packed ledger relative to its folder, else as it was named."""
+    named = header["settings"]["model"]
+    return str((folder / named).resolve()) if "packed" in header else named
+
+
+def now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@cache
+def source() -> str:
+    """The SHA-256 of the package's own code, which names it where there is no version control."""
+    root, digest = Path(linocut.__file__).parent, hashlib.sha256()
+    for path in sorted(root.rglob("*.py"), key=lambda path: path.relative_to(root).as_posix()):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
 
 
 def _difference(field: str, before: object, now: object) -> str:

@@ -3,6 +3,7 @@
     DIR/header.json          settings, entries, versions, hashes, command
     DIR/parts/rank-0.jsonl   what a worker appends, synced batch by batch
     DIR/rows.jsonl           the merged rows, in canonical order; the parts are gone then
+    DIR/rows.jsonl.xz        the same lines in a packed ledger, which nobody appends to
     DIR/images/...           see shards.py
 
 A row's key is (entry, example); where a key comes twice the later line holds, so that a batch which a crash
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from linocut.errors import InputError
 from linocut.evaluation import header as headers
+from linocut.evaluation import xz
 from linocut.evaluation.rows import Row, from_line, to_line
 from linocut.models.files import write_whole
 
@@ -46,9 +48,21 @@ class Ledger:
 
 def read_rows(folder: Path) -> list[Row]:
     """All rows of a folder, merged or in parts, one a key, in the order they were written."""
-    paths = [folder / ROWS, *sorted((folder / PARTS).glob("*.jsonl"))]
-    rows = {row.key: row for path in paths if path.exists() for row in _read_file(path)}
+    merged = merged_file(folder)
+    paths = ([] if merged is None else [merged]) + sorted((folder / PARTS).glob("*.jsonl"))
+    rows = {row.key: row for path in paths for row in _read_file(path)}
     return list(rows.values())
+
+
+def merged_file(folder: Path) -> Path | None:
+    """The file of all rows, as it is or compressed; None before the merge."""
+    return next((path for path in (folder / ROWS, folder / f"{ROWS}{xz.SUFFIX}") if path.exists()), None)
+
+
+def content_of(path: Path) -> bytes:
+    """The lines of a file of rows, whether it is compressed or not."""
+    content = path.read_bytes()
+    return xz.decompressed(content, path) if path.suffix == xz.SUFFIX else content
 
 
 def canonical(rows: Iterable[Row], entries: Iterable[str]) -> list[Row]:
@@ -79,7 +93,7 @@ def merge(folder: Path, others: Sequence[Path] = ()) -> list[Row]:
 
 def _read_file(path: Path) -> list[Row]:
     """The rows of one file; a torn last line is dropped with a warning, a damaged line elsewhere is refused."""
-    lines = path.read_bytes().splitlines(keepends=True)
+    lines = content_of(path).splitlines(keepends=True)
     rows: list[Row] = []
     for number, line in enumerate(lines, start=1):
         if not line.endswith(b"\n"):  # only the last can be so

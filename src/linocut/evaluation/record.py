@@ -43,6 +43,7 @@ class Record:
         self.settings: dict[str, Any] = header["settings"]
         self.entries: dict[str, dict[str, Any]] = header["entries"]
         self.made_with: dict[str, Any] = header["made_with"]
+        self.packed: dict[str, Any] | None = header.get("packed")
         self.rows = canonical(rows, self.entries)
         self.of: dict[str, dict[int, Row]] = {name: {} for name in self.entries}
         for row in self.rows:

@@ -17,7 +17,7 @@ def predict_rounded(
     would round it onwards, not back.
     """
     prediction = predict(model, images.mul(255).round().div(255))
-    onwards = _onwards(images, natural, threat)
+    onwards = rounded_onwards(images, natural, threat)
     retry = (prediction == labels) & holds(threat, onwards, natural)
     rows = retry.nonzero().squeeze(1)
     if len(rows):
@@ -25,7 +25,7 @@ def predict_rounded(
     return prediction
 
 
-def _onwards(images: torch.Tensor, natural: torch.Tensor, threat: ThreatModel) -> torch.Tensor:
+def rounded_onwards(images: torch.Tensor, natural: torch.Tensor, threat: ThreatModel) -> torch.Tensor:
     """The images in whole levels, each value rounded away from its natural one, as far as an L-inf ball lets it."""
     levels, start = images.double() * 255, natural.mul(255).round().double()  # natural images are uint8
     near_whole = (levels - levels.round()).abs() < 1e-3  # a float32 image of whole levels is not moved

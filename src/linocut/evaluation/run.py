@@ -52,6 +52,7 @@ def evaluate(
     with contextlib.ExitStack() as stack:
 
         def settle() -> dict[str, Any]:
+            headers.require_open(folder)
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(only_writer(folder))
             return headers.settle(folder, header)

@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from linocut.errors import InputError
+from linocut.evaluation import xz
 from linocut.models.files import write_whole
 
 Tensors = dict[str, torch.Tensor]
@@ -29,14 +30,16 @@ def path_of(folder: Path, kind: str, entry: str, batch: int) -> Path:
 
 
 def write(path: Path, tensors: Tensors) -> None:
-    """Writes a shard so that a crash leaves the old one or the new one."""
-    write_whole(path, save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}))
+    """Writes a shard so that a crash leaves the old one or the new one; a name that ends in .xz is compressed."""
+    content = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
+    write_whole(path, xz.compressed(content) if path.suffix == xz.SUFFIX else content)
 
 
 def read(path: Path) -> Tensors:
     """The tensors of a shard, on the CPU."""
     try:
-        return load(path.read_bytes())
+        content = path.read_bytes()
+        return load(xz.decompressed(content, path) if path.suffix == xz.SUFFIX else content)
     except FileNotFoundError:
         raise InputError(f"{path} is missing: its rows claim images that were not kept") from None
     except (SafetensorError, OSError) as reason:

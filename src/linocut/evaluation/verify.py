@@ -1,6 +1,7 @@
 """Replays the kept adversarial images: a ledger's claims, checked with the model alone."""
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from linocut.evaluation import header as headers
 from linocut.evaluation import shards
 from linocut.evaluation.balls import holds
 from linocut.evaluation.case import Model, at_rest, model_hash, predict, unit
+from linocut.evaluation.pictures import Pictures
 from linocut.evaluation.record import Record
 from linocut.evaluation.request import device_of, open_model
 from linocut.evaluation.rows import Row
@@ -21,11 +23,12 @@ from linocut.evaluation.wrapped import Expectation
 
 @dataclass(kw_only=True)
 class Verification:
-    """How many claims there were, and what is wrong with those that failed."""
+    """How many claims there were, what is wrong with those that failed, and how many a packed ledger left out."""
 
     claims: int = 0
     confirmed: int = 0
     failures: list[str] = field(default_factory=list)
+    left_out: int = 0
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -33,44 +36,64 @@ class Verification:
 
 def replay(folder: Path, place: str | None = None, device_name: str | None = None) -> Verification:
     """The verification of a ledger with the model it names, or the one at another place."""
-    settings, device = headers.read(folder)["settings"], device_of(device_name)
-    first = shards.read(shards.path_of(folder, "images", "natural", 0))
-    model = open_model(place or settings["model"], device, settings["preprocess"], first["pixels"][:2])
+    device = device_of(device_name)
+    return verify(folder, judge_of(folder, device, place), device)
+
+
+def judge_of(folder: Path, device: torch.device, place: str | None = None) -> Model:
+    """The model of a ledger, which the hash in its header tells, as it decides there."""
+    header = headers.read(folder)
+    settings, place = header["settings"], place or headers.model_of(folder, header)
+    _, first = next(Pictures(folder, header).natural(), (0, None))
+    if first is None:
+        raise InputError(f"{folder} keeps no natural images: its rows claim images that were not kept")
+    model = open_model(place, device, settings["preprocess"], first["pixels"][:2])
     if model_hash(model) != settings["model_hash"]:
-        raise InputError(
-            f"{place or settings['model']} is not the model of this ledger (its hash is another): name it with --model"
-        )
-    return verify(folder, Expectation(model, settings["draws"]) if settings["draws"] > 1 else model, device)
+        raise InputError(f"{place} is not the model of this ledger (its hash is another): name it with --model")
+    return Expectation(model, settings["draws"]) if settings["draws"] > 1 else model
 
 
-def verify(folder: Path, model: Model, device: torch.device) -> Verification:
-    """Whether the image of every row that says "broken" is there, unaltered, inside the ball and misclassified."""
-    record, outcome = Record.read(folder), Verification()
+def verify(folder: Path, model: Model, device: torch.device, record: Record | None = None) -> Verification:
+    """Whether the image of every row that says "broken" is there, unaltered, inside the ball and misclassified.
+
+    Of a packed ledger only the examples whose images it keeps are asked about. `record` saves reading it again.
+    """
+    pictures, record, outcome = Pictures.of(folder), record or Record.read(folder), Verification()
     with at_rest(model):
-        natural, batch_of = _natural(folder, record, model, device, outcome)
-        for norm in record.norms:
-            for name in record.counting(norm):
-                by_batch: dict[int, list[Row]] = defaultdict(list)
-                for row in record.of[name].values():
-                    if row.broken and (row.image or record.entries[name]["column"] != "probe"):
-                        by_batch[batch_of.get(row.example, -1)].append(row)
-                threat = ThreatModel(norm, record.entries[name]["eps"])  # type: ignore[arg-type]
-                for batch, rows in sorted(by_batch.items()):
-                    _check(folder, name, batch, rows, natural, threat, model, device, outcome)
+        natural, batch_of = _natural(pictures, record, model, device, outcome)
+        for norm, name, rows in claims(record, None if record.packed is None else natural):
+            by_batch: dict[int, list[Row]] = defaultdict(list)
+            for row in rows:
+                by_batch[batch_of.get(row.example, -1)].append(row)
+            threat = ThreatModel(norm, record.entries[name]["eps"])  # type: ignore[arg-type]
+            for batch, some in sorted(by_batch.items()):
+                _check(pictures, name, batch, some, natural, threat, model, device, outcome)
+    if record.packed is not None:
+        outcome.left_out = record.packed["left_out"]
+        if outcome.claims != record.packed["claims"]:
+            outcome.failures.append(f"there are {outcome.claims} claims, {record.packed['claims']} were packed")
     return outcome
 
 
-def _natural(folder: Path, record: Record, model: Model, device: torch.device, outcome: Verification):
+def claims(record: Record, among: Any = None) -> Iterator[tuple[str, str, list[Row]]]:
+    """Norm, entry and the rows that claim a kept image: broken inside the ball; of these examples, if given."""
+    for norm in record.norms:
+        for name in record.counting(norm):
+            probe = record.entries[name]["column"] == "probe"
+            rows = [row for row in record.of[name].values() if row.broken and (row.image or not probe)]
+            yield norm, name, rows if among is None else [row for row in rows if row.example in among]
+
+
+def _natural(pictures: Pictures, record: Record, model: Model, device: torch.device, outcome: Verification):
     """The natural images by example, and their batches; a clean prediction that the model does not repeat fails."""
     natural, batch_of = {}, {}
-    for path in sorted((folder / "images" / "natural").glob("*.safetensors")):
-        shard = shards.read(path)
+    for number, shard in pictures.natural():
         guesses = predict(model, unit(shard["pixels"].to(device))).tolist()
         examples = shard["example"].tolist()
         for example, label, pixels, guess in zip(
             examples, shard["label"].tolist(), shard["pixels"], guesses, strict=True
         ):
-            natural[example], batch_of[example] = pixels, int(path.stem)
+            natural[example], batch_of[example] = pixels, number
             row = record.of["clean"].get(example)
             if row is not None:
                 outcome.claims += 1
@@ -84,24 +107,31 @@ def _natural(folder: Path, record: Record, model: Model, device: torch.device, o
     return natural, batch_of
 
 
-def _check(folder, name, batch, rows, natural, threat, model, device, outcome: Verification) -> None:
-    path = shards.path_of(folder, "images", name, batch)
-    shard = shards.read(path) if path.exists() else {"example": torch.empty(0), "image": torch.empty(0)}
+def _check(pictures: Pictures, name, batch, rows, natural, threat, model, device, outcome: Verification) -> None:
+    missing = "its image was not kept"
+    try:
+        shard = pictures.adversarial(name, batch)
+    except InputError:
+        shard, missing = None, "its image cannot be read: the file is damaged"
+    shard = shard or {"example": torch.empty(0), "image": torch.empty(0, 1, 1, 1)}
     place = {example: i for i, example in enumerate(shard["example"].tolist())}
     # The whole shard is one batch, as it was when the rows were made, so that the last bits agree.
     guesses = predict(model, shard["image"].to(device)).tolist() if place else []
+    there = [row for row in rows if row.example in place]
+    images = shard["image"][[place[row.example] for row in there]]
+    starts = torch.stack([natural[row.example] for row in there]) if there else images
+    inside = dict(zip((row.example for row in there), holds(threat, images, unit(starts)).tolist(), strict=True))
     for row in rows:
         outcome.claims += 1
-        at = place.get(row.example)
-        reason = "its image was not kept" if at is None else None
-        if at is not None:
-            image, start = shard["image"][at], natural[row.example]
-            if shards.digest(image) != row.image:
-                reason = "its image is not the one the row was made with"
-            elif not bool(holds(threat, image[None], unit(start)[None])):
-                reason = f"its image lies outside the ball of {threat.eps:.6g}"
-            elif guesses[at] == row.label:
-                reason = "the model classifies its image rightly"
+        at, reason = place.get(row.example), None
+        if at is None:
+            reason = missing
+        elif shards.digest(shard["image"][at]) != row.image:
+            reason = "its image is not the one the row was made with"
+        elif not inside[row.example]:
+            reason = f"its image lies outside the ball of {threat.eps:.6g}"
+        elif guesses[at] == row.label:
+            reason = "the model classifies its image rightly"
         if reason is None:
             outcome.confirmed += 1
         else:

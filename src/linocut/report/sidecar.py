@@ -8,6 +8,7 @@ import torch
 
 from linocut.errors import InputError
 from linocut.evaluation import shards
+from linocut.evaluation.pictures import Pictures
 
 Kept = dict[str, torch.Tensor]
 
@@ -42,20 +43,21 @@ class Sidecar:
 
     def attacked(self, entry: str) -> Iterator[tuple[list[int], torch.Tensor, torch.Tensor]]:
         """Examples, their natural images and those the entry made of them, both float (B,C,H,W), a batch at a time."""
-        for path in sorted(shards.path_of(self.folder, "images", entry, 0).parent.glob("*.safetensors")):
-            beside = self.folder / "images" / "natural" / path.name
-            if not beside.exists():
+        pictures = Pictures.of(self.folder)
+        for number in pictures.batches(entry):
+            natural, kept = pictures.natural_of(number), pictures.adversarial(entry, number)
+            if natural is None or kept is None:
                 continue
-            natural, kept = shards.read(beside), shards.read(path)
-            _check(kept, path)
+            where = f"{self.folder}: batch {number} of {entry}"
+            _check(kept, where)
             place = {example: i for i, example in enumerate(natural["example"].tolist())}
             examples = kept["example"].tolist()
             if not place.keys() >= set(examples):
-                raise InputError(f"{path} holds examples that {beside} does not: one of them is damaged")
+                raise InputError(f"{where} holds examples that the natural images do not: one of them is damaged")
             yield examples, natural["pixels"][[place[e] for e in examples]].float() / 255, kept["image"].float()
 
 
-def _check(shard: Kept, path: Path) -> None:
+def _check(shard: Kept, where: object) -> None:
     """InputError unless the shard holds as many images as examples, grey or in colour."""
     image, example = shard.get("image"), shard.get("example")
     sound = (
@@ -67,4 +69,4 @@ def _check(shard: Kept, path: Path) -> None:
         and all(len(tensor) == len(example) for tensor in shard.values())
     )
     if not sound:
-        raise InputError(f"{path} is no shard of figures or images that this version reads: it is damaged")
+        raise InputError(f"{where} is no shard of figures or images that this version reads: it is damaged")

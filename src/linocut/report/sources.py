@@ -10,7 +10,7 @@ from typing import Any
 from linocut.errors import InputError
 from linocut.evaluation import header as headers
 from linocut.evaluation.findings import FAIL, OK, WARN, Finding, find
-from linocut.evaluation.ledger import PARTS, ROWS
+from linocut.evaluation.ledger import PARTS, content_of, merged_file
 from linocut.evaluation.record import Record
 from linocut.report.accuracy import PUBLISHED, SAME, WORST, Line, accuracies
 from linocut.report.identity import Identity, identify
@@ -95,7 +95,7 @@ def _read(folder: Path) -> Subject:
     except (KeyError, TypeError) as reason:
         raise InputError(f"{folder} has rows that its header does not name ({reason}): it is damaged") from None
     _check_whole(record, folder)
-    unfinished = not (folder / ROWS).exists() or any((folder / PARTS).glob("*.jsonl")) or not record.of["clean"]
+    unfinished = merged_file(folder) is None or any((folder / PARTS).glob("*.jsonl")) or not record.of["clean"]
     identity = identify(record)
     return Subject(
         folder=folder,
@@ -131,11 +131,11 @@ def _check(header: dict[str, Any], folder: Path) -> None:
 
 def _check_whole(record: Record, folder: Path) -> None:
     """InputError if the rows of a finished run have lost their end: what is missing would count as standing."""
-    rows = folder / ROWS
-    if not rows.exists() or any((folder / PARTS).glob("*.jsonl")):
+    rows = merged_file(folder)
+    if rows is None or any((folder / PARTS).glob("*.jsonl")):
         return
     clean, n = len(record.of["clean"]), record.settings.get("n")
-    if clean != n or not rows.read_bytes().endswith(b"\n"):
+    if clean != n or not content_of(rows).endswith(b"\n"):
         raise InputError(f"{rows} is damaged: it has {clean} of {n} examples, or its last line is cut short")
 
 

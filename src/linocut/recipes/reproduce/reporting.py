@@ -14,12 +14,14 @@ from linocut.recipes.reproduce.judging import Evaluate
 from linocut.recipes.reproduce.step import Step, Watch, Workshop
 from linocut.recipes.reproduce.work import Work
 
+REPORT = "report"
+
 
 class WriteReport(Step):
     """DIR/report/report.html, DIR/overview.md and DIR/overview.csv of every ledger of the plan."""
 
     def __init__(self, title: str, works: Sequence[Work], ledgers: Sequence[Evaluate]):
-        super().__init__("report", "write the report", ledgers)
+        super().__init__(REPORT, "write the report", ledgers)
         self.page_title, self.works, self.ledgers = title, works, ledgers
 
     def inputs(self, shop: Workshop) -> dict[str, Any]:
@@ -33,22 +35,20 @@ class WriteReport(Step):
     @property
     def notes(self) -> list[str]:
         """What a reader must be told of the works."""
-        return sorted({f"{work.data_set}: {work.note}." for work in self.works if work.note})
+        return notes_of(self.works)
 
     def pieces(self, shop: Workshop) -> list[Path]:
-        return [shop.out / "report", shop.out / "overview.md", shop.out / "overview.csv"]
+        return [shop.out / REPORT, shop.out / "overview.md", shop.out / "overview.csv"]
 
     def run(self, shop: Workshop, watch: Watch) -> None:
         from linocut.report import write
 
-        page = write([step.ledger(shop) for step in self.ledgers], shop.out / "report", title=self.page_title)
-        assert page == shop.out / "report" / "report.html"
+        page = write([step.ledger(shop) for step in self.ledgers], shop.out / REPORT, title=self.page_title)
+        assert page == shop.out / REPORT / "report.html"
         records = self.records(shop)
-        found = overview.lines(self.works, records)
-        told = "\n".join(f"- {sentence}" for sentence in verdict.sentences(self.works, records))
-        text = f"# {self.page_title}\n\n{overview.as_markdown(found, self.notes)}\n"
-        write_whole(shop.out / "overview.md", (text + (f"## Verdict\n\n{told}\n" if told else "")).encode())
-        write_whole(shop.out / "overview.csv", overview.as_csv(found).encode())
+        markdown, table = overview_texts(self.page_title, self.works, records)
+        write_whole(shop.out / "overview.md", markdown.encode())
+        write_whole(shop.out / "overview.csv", table.encode())
 
     def records(self, shop: Workshop) -> dict[str, list[Record]]:
         """The ledgers, by the place of their work, in the order of its judgements."""
@@ -56,6 +56,19 @@ class WriteReport(Step):
         for step in self.ledgers:
             found.setdefault(step.work.place, []).append(Record.read(step.ledger(shop)))
         return found
+
+
+def overview_texts(title: str, works: Sequence[Work], records: overview.Records) -> tuple[str, str]:
+    """The overview with its verdict as Markdown, and its figures as CSV."""
+    found = overview.lines(works, records)
+    told = "\n".join(f"- {sentence}" for sentence in verdict.sentences(works, records))
+    text = f"# {title}\n\n{overview.as_markdown(found, notes_of(works))}\n"
+    return text + (f"## Verdict\n\n{told}\n" if told else ""), overview.as_csv(found)
+
+
+def notes_of(works: Sequence[Work]) -> list[str]:
+    """What a reader must be told of the works."""
+    return sorted({f"{work.data_set}: {work.note}." for work in works if work.note})
 
 
 def check_can_report() -> None:

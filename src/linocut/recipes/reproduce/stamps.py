@@ -1,6 +1,6 @@
 """Which steps are done: a stamp beside each artefact names its inputs and the hash of every file it made."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,11 @@ def stamp_path(step: Step, shop: Workshop) -> Path:
 
 def read(step: Step, shop: Workshop) -> dict[str, Any]:
     """The stamp of a step; empty where there is none that can be believed."""
-    path = stamp_path(step, shop)
+    return read_at(stamp_path(step, shop))
+
+
+def read_at(path: Path) -> dict[str, Any]:
+    """The stamp in a file; empty where there is none that can be believed."""
     try:
         return unsealed(path.read_bytes(), str(path))
     except (OSError, InputError):
@@ -78,10 +82,15 @@ def finish(step: Step, shop: Workshop, seconds: float) -> None:
 
 def outputs(step: Step, shop: Workshop) -> dict[str, str]:
     """The hash of every file of the outcome, by its path."""
+    return hashes(step.pieces(shop), shop.out)
+
+
+def hashes(pieces: Iterable[Path], out: Path) -> dict[str, str]:
+    """The hash of every file of these files and folders, by its path below `out`."""
     files: list[Path] = []
-    for piece in step.pieces(shop):
+    for piece in pieces:
         files += sorted(path for path in piece.rglob("*") if path.is_file()) if piece.is_dir() else [piece]
-    return {str(path.relative_to(shop.out)): _hash(path) for path in files if path.name not in NOT_OUTCOME}
+    return {str(path.relative_to(out)): _hash(path) for path in files if path.name not in NOT_OUTCOME}
 
 
 def _hash(path: Path) -> str:

@@ -134,7 +134,9 @@ def _facts(subject: Subject) -> list[tuple[str, str]]:
     ]
     facts += [(name.replace("_", " "), str(settings[name])) for name in SETTINGS if settings.get(name) is not None]
     facts += [(name.replace("_", " "), str(settings[name])) for name in HASHES if settings.get(name) is not None]
-    versions = [name for name in ("linocut", "torch", "python", "machine") if name in made]
+    if record.packed is not None:
+        facts.append(("packed", f"images of {record.packed.get('images')} of {record.packed.get('of')} examples"))
+    versions = [name for name in ("date", "linocut", "source", "torch", "python", "machine") if name in made]
     return facts + [(name, str(made[name])) for name in versions]
 
 
@@ -155,8 +157,11 @@ def _command(subject: Subject) -> str | None:
 
 
 def _verify(subject: Subject) -> str:
-    """The command that checks the ledger from any folder; it names the model if the ledger's path is relative."""
-    place = _words(subject, "repeat")[1:2]
+    """The command that checks the ledger from any folder; it names the model if the ledger's path is relative.
+
+    A packed ledger finds its model by itself.
+    """
+    place = _words(subject, "repeat")[1:2] if subject.record.packed is None else []
     model = ["--model", *place] if place and place != [subject.record.settings.get("model")] else []
     return shlex.join(["linocut", "verify", str(subject.folder.resolve()), *model])
 

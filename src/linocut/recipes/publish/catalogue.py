@@ -1,0 +1,82 @@
+"""published.json: what lies in a folder of results, what it was made of, and what is still open."""
+
+import platform
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import linocut
+from linocut.errors import InputError
+from linocut.evaluation import header as headers
+from linocut.models.files import write_whole
+from linocut.models.seal import sealed, unsealed
+
+DATA = {"images of": "data", "values an image": "dimensions", "hash": "data_hash", "split": "split", "seed": "seed"}
+NAME, FORMAT = "published.json", "linocut-published-1"
+
+
+@dataclass(kw_only=True)
+class Catalogue:
+    """The works of a folder of results by place, their networks, the data sets; and the works that are not done."""
+
+    images: int
+    made: dict[str, Any]
+    data: dict[str, dict[str, Any]] = field(default_factory=dict)
+    networks: dict[str, str] = field(default_factory=dict)
+    works: dict[str, dict[str, Any]] = field(default_factory=dict)
+    open: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def at(cls, results: Path, images: int, device: torch.device) -> "Catalogue":
+        """The one that lies there, or a new one; a folder that holds anything else is refused."""
+        if results.exists() and not results.is_dir():
+            raise InputError(f"{results} is no folder: choose another for the results")
+        if not (results / NAME).exists():
+            others = sorted(path.name for path in results.iterdir()) if results.is_dir() else []
+            if others:
+                raise InputError(f"{results} holds other things ({others[0]}): choose a new or empty folder")
+            return cls(images=images, made=made_on(device))
+        held = unsealed((results / NAME).read_bytes(), str(results / NAME))
+        if held.pop("format", None) != FORMAT:
+            raise InputError(f"{results / NAME} is of another version: publish into a new folder")
+        if held["images"] != images:
+            raise InputError(
+                f"{results} was published with --images {held['images']}, not {images}: repeat that, or choose another"
+            )
+        return cls(**held)
+
+    def write(self, results: Path) -> None:
+        """Puts it in its place."""
+        content = {"format": FORMAT, **self.__dict__}
+        write_whole(results / NAME, sealed(content))
+
+    def settle_data(self, data_set: str, settings: dict[str, Any]) -> None:
+        """Takes note of a ledger's data; InputError names what differs from what was published before."""
+        found = {name: settings[field] for name, field in DATA.items()}
+        for name, value in found.items():
+            before = self.data.get(data_set, found)[name]
+            if before != value:
+                raise InputError(
+                    f"{data_set} was published with {name} {before}, and is to be now with {value}: "
+                    "publish into another folder"
+                )
+        self.data[data_set] = found
+
+
+def made_on(device: torch.device) -> dict[str, Any]:
+    """Date, versions and machine."""
+    return {
+        "date": headers.now(),
+        "linocut": linocut.__version__,
+        "source": headers.source(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "machine": machine_of(device),
+    }
+
+
+def machine_of(device: torch.device) -> str:
+    """What computes there, in a word."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()

@@ -1,0 +1,118 @@
+"""One work put among the results: its networks as they are, its ledgers verified, packed, and verified again."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from posixpath import relpath
+from typing import Any
+
+import torch
+
+from linocut.errors import InputError
+from linocut.evaluation import header as headers
+from linocut.evaluation import shards
+from linocut.evaluation.packing import Parcel, pack
+from linocut.evaluation.record import Record
+from linocut.evaluation.verify import Verification, judge_of, verify
+from linocut.models.files import write_whole
+from linocut.recipes.publish.catalogue import Catalogue, made_on
+from linocut.recipes.publish.finished import Finished
+from linocut.recipes.publish.wording import Wording, roots_of
+from linocut.recipes.reproduce.step import remove
+
+BESIDE = ("config.json", "log.jsonl", "curves.png", "codebook.json")  # a network, as far as they are there
+NATURAL = "natural.safetensors.xz"
+VERIFICATION = "verification.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verified:
+    """The verification of a ledger before it was packed, and after."""
+
+    whole: Verification
+    packed: Verification
+
+    def __str__(self) -> str:
+        whole, packed = (f"{each.confirmed} of {each.claims}" for each in (self.whole, self.packed))
+        return f"{whole} claims confirmed, {packed} once packed"
+
+
+class Packer:
+    """Packs works of one reproduction into one folder of results."""
+
+    def __init__(
+        self, out: Path, results: Path, catalogue: Catalogue, device: torch.device, tell: Callable[[str], None]
+    ):
+        self.out, self.results, self.catalogue, self.device, self.tell = out, results, catalogue, device, tell
+        self.verified: dict[str, Verified] = {}
+
+    def put(self, found: Finished) -> list[Record]:
+        """Puts a work and the networks it stands on in their places; the packed ledgers."""
+        place = found.work.place
+        self.catalogue.works.pop(place, None)
+        remove(path for path in (self.results / place).glob("ledger-*"))
+        records = [self._ledger(place, name) for name in found.ledgers]
+        for network in found.networks:
+            self._network(network, found.hashes[f"{network}/model"])
+        self.catalogue.works[place] = {
+            "note": found.work.note,
+            "ledgers": list(found.ledgers),
+            "hashes": found.hashes,
+            "made": made_on(self.device),
+        }
+        self.catalogue.write(self.results)
+        return records
+
+    def _network(self, place: str, made: str) -> None:
+        source, target = self.out / place, self.results / place
+        if self.catalogue.networks.get(place) == made and (target / "model").is_dir():
+            return
+        remove([target / "model", *(target / name for name in BESIDE)])
+        shutil.copytree(source / "model", target / "model", ignore=shutil.ignore_patterns(".*"))
+        for name in BESIDE:
+            if (source / name).exists():
+                shutil.copyfile(source / name, target / name)
+        self.catalogue.networks[place] = made
+
+    def _ledger(self, place: str, name: str) -> Record:
+        folder, target = self.out / place / name, self.results / place / name
+        self.tell(f"{place}/{name}")
+        record = Record.read(folder)
+        model = judge_of(folder, self.device, str(self.out / place / "model"))
+        whole = verify(folder, model, self.device, record)
+        parcel = Parcel.of(folder, record, self.catalogue.images)
+        self._natural(place, parcel)
+        natural = relpath(f"{_data_set(place)}/{NATURAL}", f"{place}/{name}")
+        header = self._header(place, name, headers.read(folder))
+        packed = pack(parcel, target, model, self.device, header=header, natural=natural)
+        found = Verified(whole=whole, packed=verify(target, model, self.device, packed))
+        told = {**asdict(whole), "packed": asdict(found.packed), "made": made_on(self.device)}
+        write_whole(target / VERIFICATION, json.dumps(told, indent=1).encode())
+        self.verified[f"{place}/{name}"] = found
+        return packed
+
+    def _header(self, place: str, name: str, held: dict[str, Any]) -> dict[str, Any]:
+        """The header in words that hold below the folder of results."""
+        settings, made = held["settings"], held["made_with"]
+        origin = str(Path(settings["model"])).removesuffix(f"/{place}/model")
+        wording = Wording([self.out, origin], roots_of([made.get("repeat")]))
+        twin = settings["twin"] and relpath(wording.word(settings["twin"]), f"{place}/{name}")
+        told = {"model": "../model", "twin": twin}
+        words = {"command": wording.command(made["command"]), "repeat": [wording.word(w) for w in made["repeat"] or []]}
+        return {**held, "settings": settings | told, "made_with": made | words}
+
+    def _natural(self, place: str, parcel: Parcel) -> None:
+        """The natural images of the data set: those that lie there begin with these, or these with those."""
+        mine, path = parcel.natural(), self.results / _data_set(place) / NATURAL
+        there = shards.read(path) if path.exists() else {name: tensor[:0] for name, tensor in mine.items()}
+        both = min(len(mine["example"]), len(there["example"]))
+        if not all(torch.equal(mine[name][:both], there[name][:both]) for name in mine):
+            raise InputError(f"{path} holds other images than {parcel.folder}: publish into another folder")
+        if len(mine["example"]) > both:
+            shards.write(path, mine)
+
+
+def _data_set(place: str) -> str:
+    return place.partition("/")[0]

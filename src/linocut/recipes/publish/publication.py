@@ -1,0 +1,110 @@
+"""From the folder of a reproduction to a folder of results."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from linocut.errors import InputError
+from linocut.evaluation import header as headers
+from linocut.recipes.publish.catalogue import Catalogue, made_on
+from linocut.recipes.publish.finished import Finished, Stock
+from linocut.recipes.publish.pages import write_pages
+from linocut.recipes.publish.parcels import Packer, Verified
+from linocut.recipes.publish.wording import Wording, roots_of
+from linocut.recipes.reproduce.reporting import check_can_report
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publication:
+    """What one call did: the ledgers it packed and their verification, the works it left as they were, what is open.
+
+    bytes: the size of all that lies in the folder now.
+    """
+
+    verified: dict[str, Verified]
+    unchanged: list[str]
+    open: dict[str, dict[str, Any]]
+    bytes: int
+
+    @property
+    def failures(self) -> int:
+        """How many claims were not confirmed, before packing or after."""
+        return sum(len(each.whole.failures) + len(each.packed.failures) for each in self.verified.values())
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self) | {"failures": self.failures}
+
+
+def publish(
+    out: Path, results: Path, *, images: int, device: torch.device, tell: Callable[[str], None] = lambda text: None
+) -> Publication:
+    """Publish the finished works of a reproduction; those that were published before and are unchanged stay."""
+    out, results = out.absolute(), results.absolute()
+    if images < 1:
+        raise InputError(f"images must be at least 1, got {images}")
+    if results.resolve().is_relative_to(out.resolve()):
+        raise InputError(f"{results} lies in the reproduction's own folder: choose one beside it")
+    check_can_report()
+    stock, catalogue = Stock(out), Catalogue.at(results, images, device)
+    finished = stock.finished()
+    before = dict(catalogue.works)
+    new = [found for found in finished if not _is_there(found, catalogue, results)]
+    if not before and not new:
+        raise InputError(f"no row of {out} is finished yet: go on with `linocut reproduce`")
+    _check_networks(new, catalogue)
+    for found in new:
+        settings = headers.read(out / found.work.place / found.ledgers[0])["settings"]
+        catalogue.settle_data(found.work.data_set, settings)
+    catalogue.open = {place: told for place, told in catalogue.open.items() if place not in stock.works}
+    catalogue.open |= stock.open()
+    if new:
+        catalogue.made = made_on(device)
+    catalogue.write(results)  # first, so that a publication that was stopped can be gone on with
+    packer = Packer(out, results, catalogue, device, tell)
+    records = {found.work.place: packer.put(found) for found in new}
+    tell("overview and report")
+    at_hand = {found.work.place for found in finished}
+    wording = _wording(out, results, finished)
+    write_pages(catalogue, out, results, at_hand=at_hand, known=records, wording=wording)
+    catalogue.write(results)
+    return Publication(
+        verified=packer.verified,
+        unchanged=[found.work.place for found in finished if found.work.place not in records],
+        open=catalogue.open,
+        bytes=sum(path.stat().st_size for path in results.rglob("*") if path.is_file()),
+    )
+
+
+def _is_there(found: Finished, catalogue: Catalogue, results: Path) -> bool:
+    place = found.work.place
+    held = catalogue.works.get(place, {})
+    return held.get("hashes") == found.hashes and all(
+        (results / place / name / headers.NAME).exists() for name in found.ledgers
+    )
+
+
+def _check_networks(new: list[Finished], catalogue: Catalogue) -> None:
+    """InputError if a network would be replaced on which a work stands that stays as it is."""
+    replaced = {found.work.place for found in new}
+    staying = {place: held for place, held in catalogue.works.items() if place not in replaced}
+    for found in new:
+        for network in found.networks:
+            step = f"{network}/model"
+            for place, held in staying.items():
+                if held["hashes"].get(step, found.hashes[step]) != found.hashes[step]:
+                    raise InputError(
+                        f"{network} was published with another network, on which {place} stands: "
+                        "finish that row here too, or publish into another folder"
+                    )
+
+
+def _wording(out: Path, results: Path, finished: list[Finished]) -> Wording:
+    """The words for texts that speak of any of these ledgers."""
+    made = [
+        (found.work.place, headers.read(out / found.work.place / name)) for found in finished for name in found.ledgers
+    ]
+    origins = {str(held["settings"]["model"]).removesuffix(f"/{place}/model") for place, held in made}
+    return Wording([out, results, *origins], roots_of(held["made_with"].get("repeat") for _, held in made))
