@@ -4,12 +4,14 @@ import json
 from dataclasses import replace
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 pytest.importorskip("sklearn", reason="digits come with scikit-learn")
 
 from linocut.cli import app
 from linocut.evaluation import shards
+from linocut.evaluation.case import model_hash
 from linocut.evaluation.request import Request, carry_out
 from linocut.models import Architecture, Card, Defended, build, save
 from linocut.transform.modules import EssentialFeatures
@@ -66,3 +68,17 @@ def test_a_model_is_judged_at_the_size_it_was_trained_at(saved):
 def dimensions(request):
     ledger = request.out / str(request.image_size) / request.model.rsplit("/")[-1]
     return carry_out(replace(request, n=1, out=ledger, device="cpu"), lambda *_: None).settings["dimensions"]
+
+
+def test_the_hash_of_a_model_of_ours_does_not_hang_on_how_layers_are_printed(monkeypatch):
+    """Versions of torch print layers differently; what counts is weights, layers and transform."""
+    torch.manual_seed(0)
+    network = build("small-net", 10, 1)
+    models = [Defended(front, network) for front in (None, EssentialFeatures(), EssentialFeatures(eps=0.1))]
+    before = [model_hash(model) for model in models]
+    assert len(set(before)) == 3
+    monkeypatch.setattr(torch.nn.Conv2d, "extra_repr", lambda self: "printed otherwise")
+    assert [model_hash(model) for model in models] == before
+    with torch.no_grad():
+        next(network.parameters()).add_(1e-3)
+    assert model_hash(models[0]) != before[0]

@@ -9,7 +9,7 @@ from linocut.attacks import losses, square_windows
 from linocut.attacks.attack import Result
 from linocut.attacks.dice import Dice
 from linocut.attacks.gradients import look
-from linocut.attacks.hooks import Model, finest_of, judge_of
+from linocut.attacks.hooks import Model, finest_of, is_coarse, judge_of
 from linocut.attacks.pursuit import judged
 from linocut.attacks.threat import ThreatModel
 from linocut.errors import InputError
@@ -58,7 +58,7 @@ class Square:
         starts: torch.Tensor | None = None,
     ) -> Result:
         """The point of highest margin of each example."""
-        model = finest_of(model)  # a window's gain is often smaller than the grain of bfloat16
+        model = finest_of(model)  # a window's gain is far smaller than the grain of bfloat16
         state = self.begin(model, images, labels, threat, dice, starts)
         state = self.advance(state, model, images, labels, threat, dice, self.num_queries)
         return Result(
@@ -91,7 +91,8 @@ class Square:
         else:
             points = square_windows.tiles(images, threat.eps, dice)
         if len(images):
-            loss, prediction = _asked(model, points, labels, torch.ones_like(labels, dtype=torch.bool))
+            true = judge_of(model) if is_coarse(model) else None
+            loss, prediction = _asked(true or model, points, labels, torch.ones_like(labels, dtype=torch.bool))
         else:
             loss, prediction = images.new_zeros(0), labels
         queries = torch.ones(len(images), dtype=torch.int32, device=images.device)
@@ -150,6 +151,7 @@ class _Search:
     ) -> None:
         self.rows, self.natural, self.labels, self.dice = rows, natural[rows], labels[rows], dice.select(rows)
         self.block, self.draws = -1, dice.seeds[rows]
+        self.grain = torch.zeros((), device=natural.device)  # how far a coarse copy's losses are off, on the average
         self.points, self.loss, _, self.prediction, self.broken, self.queries = (part[rows] for part in whole[:-1])
 
     def draw(self, query: int) -> torch.Tensor:
@@ -161,7 +163,8 @@ class _Search:
 
     def try_once(self, model: Model, points: torch.Tensor) -> None:
         """Make one query of each row, and keep what is better or broken."""
-        loss, prediction = _asked(model, points, self.labels, ~self.broken)
+        ask = self._sieved if is_coarse(model) else _asked
+        loss, prediction = ask(model, points, self.labels, ~self.broken)
         wrong = (prediction != self.labels) & ~self.broken
         better = ((loss > self.loss) & ~self.broken) | wrong
         self.queries += ~self.broken
@@ -169,6 +172,25 @@ class _Search:
         self.loss = torch.where(better, loss, self.loss)
         self.prediction = torch.where(better, prediction, self.prediction)
         self.broken = self.broken | wrong
+
+    def _sieved(
+        self, model: Model, points: torch.Tensor, labels: torch.Tensor, open_rows: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Margin and prediction by the judge where a coarse copy finds a gain, or nearly one; elsewhere no gain.
+
+        Believing the copy would keep lucky roundings: their losses are too high for a true gain to beat.
+        """
+        rough, prediction = look(model, points, labels, losses.margin)
+        hopeful = ((rough > self.loss - 2 * self.grain) | (prediction != labels)) & open_rows
+        rows = hopeful.nonzero().squeeze(1)
+        loss, prediction = torch.full_like(rough, -torch.inf), labels.clone()
+        if len(rows):
+            judge = judge_of(model)
+            assert judge is not None
+            true, said = look(judge, points[rows], labels[rows], losses.margin)
+            self.grain = torch.lerp(self.grain, (true - rough[rows]).abs().mean(), 0.1)
+            loss, prediction = loss.index_copy(0, rows, true), prediction.index_copy(0, rows, said)
+        return loss, prediction
 
     def let_go(self, whole: SquareState) -> None:
         """Write down the rows that are broken and keep the others."""

@@ -1,6 +1,7 @@
 """What is judged: a model, its images, and what is known about it."""
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from torch import nn
 
 from linocut.data.dataset import Images
 from linocut.errors import InputError
+from linocut.models import Defended
+from linocut.models.store import TRANSFORMS, describe_transform
 
 Model = Callable[[torch.Tensor], torch.Tensor]
 
@@ -54,13 +57,27 @@ def predict(model: Model, images: torch.Tensor) -> torch.Tensor:
 
 
 def model_hash(model: object) -> str:
-    """The SHA-256 of a model's weights, buffers and printed structure."""
-    digest = hashlib.sha256(repr(model).encode() if isinstance(model, nn.Module) else type(model).__name__.encode())
+    """The SHA-256 of a model's weights, buffers and structure."""
+    digest = hashlib.sha256(_structure(model).encode())
     if isinstance(model, nn.Module):
         for name, tensor in sorted(model.state_dict().items()):
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
             digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
+
+
+def _structure(model: object) -> str:
+    """What a model is made of besides its tensors.
+
+    A stranger's module is printed; one of ours is described, since every version of torch prints layers its own way.
+    """
+    if not isinstance(model, nn.Module):
+        return type(model).__name__
+    if type(model) is not Defended or type(model.transform).__name__ not in (*TRANSFORMS, "NoneType"):
+        return repr(model)
+    layers = [f"{name} {type(layer).__name__}" for name, layer in model.model.named_modules()]
+    normal = [None if values is None else values.flatten().tolist() for values in (model.mean, model.std)]
+    return json.dumps([describe_transform(model.transform), normal, layers])
 
 
 @contextmanager

@@ -34,6 +34,11 @@ class Quick(Wrapped):
         """The same copy in the finer format."""
         return Quick(self.model, self._judge, dtype=self.fine, fine=self.fine)
 
+    @property
+    def coarse(self) -> bool:
+        """Whether its logits are rounded to sixteen bits."""
+        return self.dtype != torch.float32
+
     def judge(self, images: torch.Tensor) -> torch.Tensor:
         """The true model's logits."""
         return filled(self._judge, images)

@@ -156,7 +156,7 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
 
 def card_of(place: str) -> dict[str, Any] | None:
     """What the card of a saved model says; None for a model that a function returned."""
-    return None if _is_function(place) else json.loads(read_card(place).to_json())
+    return None if is_function(place) else json.loads(read_card(place).to_json())
 
 
 def fixed_codebook(model: Model) -> dict[str, Any] | None:
@@ -179,7 +179,7 @@ def open_model(
 
     `probe` is a few uint8 images, at which the preprocessing is asked whether it has a gradient.
     """
-    made = imported(place)() if _is_function(place) else load_model(place)
+    made = imported(place)() if is_function(place) else load_model(place)
     if not callable(made):
         raise InputError(f"{place} returned {type(made).__name__}: wanted something that maps images to logits")
     if isinstance(made, nn.Module):
@@ -197,7 +197,8 @@ def _anywhere(place: str | Path) -> str:
     return str(Path(place).resolve()) if Path(place).exists() else str(place)
 
 
-def _is_function(place: str) -> bool:
+def is_function(place: str) -> bool:
+    """Whether a model is named by module:function and not by its folder."""
     return ":" in place and not Path(place).exists()
 
 
@@ -228,7 +229,7 @@ def _image_size(request: Request) -> int | None:
 
 def _require_channels(place: str, images: Images) -> None:
     """Nothing, or an error where a saved model was made for grey images and these have colours, or the reverse."""
-    if _is_function(place):
+    if is_function(place):
         return
     wanted, found = read_card(place).card.architecture.in_channels, images.pixels.shape[1]
     if wanted != found:

@@ -16,7 +16,7 @@ from linocut.evaluation.balls import holds
 from linocut.evaluation.case import Model, at_rest, model_hash, predict, unit
 from linocut.evaluation.pictures import Pictures
 from linocut.evaluation.record import Record
-from linocut.evaluation.request import device_of, open_model
+from linocut.evaluation.request import card_of, device_of, is_function, open_model
 from linocut.evaluation.rows import Row
 from linocut.evaluation.wrapped import Expectation
 
@@ -41,14 +41,16 @@ def replay(folder: Path, place: str | None = None, device_name: str | None = Non
 
 
 def judge_of(folder: Path, device: torch.device, place: str | None = None) -> Model:
-    """The model of a ledger, which the hash in its header tells, as it decides there."""
+    """The model of a ledger, as it decides there: a saved one is known by its card, any other by its hash."""
     header = headers.read(folder)
     settings, place = header["settings"], place or headers.model_of(folder, header)
     _, first = next(Pictures(folder, header).natural(), (0, None))
     if first is None:
         raise InputError(f"{folder} keeps no natural images: its rows claim images that were not kept")
     model = open_model(place, device, settings["preprocess"], first["pixels"][:2])
-    if model_hash(model) != settings["model_hash"]:
+    card = header["made_with"].get("card")
+    known = card is not None and not is_function(place) and card_of(place) == card  # it holds the weights' hash
+    if not known and model_hash(model) != settings["model_hash"]:
         raise InputError(f"{place} is not the model of this ledger (its hash is another): name it with --model")
     return Expectation(model, settings["draws"]) if settings["draws"] > 1 else model
 
