@@ -343,6 +343,21 @@ def test_every_claim_is_verified_and_every_falsehood_found(judged, model, tmp_pa
     assert all("was not kept" in failure for failure in verify(folder, model, torch.device("cpu")).failures)
 
 
+@pytest.mark.parametrize(("lean", "told"), [(1e-3, "close"), (0.5, "failures")])
+def test_claims_that_rounding_decides_are_told_apart_from_false_ones(judged, model, tmp_path, lean, told):
+    """Another machine's logits may favour the other class by a hair; by more than that the claim is false."""
+    judged(model)
+
+    def elsewhere(images):
+        sides = lean * model(images).flip(1).sign()
+        return torch.cat([sides, torch.full((len(images), 1), -5.0)], dim=1)  # the third gives the range
+
+    outcome = verify(tmp_path / "ledger", elsewhere, torch.device("cpu"))
+    assert len(getattr(outcome, told)) == outcome.claims > 60
+    assert outcome.confirmed == 0
+    assert len(outcome.close) + len(outcome.failures) == outcome.claims
+
+
 def test_the_header_tells_all(judged, model, tmp_path):
     judged(model, settings={"model_hash": "abc"})
     header = json.loads((tmp_path / "ledger" / "header.json").read_text())

@@ -46,14 +46,19 @@ def unit(pixels: torch.Tensor) -> torch.Tensor:
     return pixels.float().div_(255)
 
 
-@torch.no_grad()
 def predict(model: Model, images: torch.Tensor) -> torch.Tensor:
     """The predicted class of each image, (B,); -1 where a logit is not finite."""
+    return decide(model, images)[0]
+
+
+@torch.no_grad()
+def decide(model: Model, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The predicted classes, (B,), as `predict` gives them, and the logits behind them."""
     logits = model(images)
     if not isinstance(logits, torch.Tensor) or logits.ndim != 2 or len(logits) != len(images):
         got = tuple(logits.shape) if isinstance(logits, torch.Tensor) else f"a {type(logits).__name__}"
         raise InputError(f"a model must return logits (B, classes), got {got} for {len(images)} images")
-    return torch.where(logits.isfinite().all(dim=1), logits.argmax(dim=1), -1)
+    return torch.where(logits.isfinite().all(dim=1), logits.argmax(dim=1), -1), logits
 
 
 def model_hash(model: object) -> str:
