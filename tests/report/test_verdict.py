@@ -1,5 +1,8 @@
 """The sentences, on ledgers whose figures are known."""
 
+import json
+from dataclasses import replace
+
 import pytest
 from report_cases import card, made_up
 
@@ -111,11 +114,27 @@ def test_a_twin_of_another_suite_is_none_and_one_of_the_same_seed_is_preferred(t
     mine, twin = twins(tmp_path, 500, 100)
     made_up(tmp_path / "again", n=1000, published={"l2": 9}, worst={"l2": 9}, the_card=card("again", None))
     [again] = read_all([tmp_path / "again"])
-    for subject, seed in ((mine, 1), (twin, 0), (again, 1)):
-        subject.record.made_with["card"]["recipe"]["seed"] = seed
+    mine, twin, again = (
+        replace(subject, identity=replace(subject.identity, seed=seed))
+        for subject, seed in ((mine, 1), (twin, 0), (again, 1))
+    )
     assert pairs([twin, again, mine]) == [(mine, again)]
     mine.record.settings["suite"] = "another"
     assert pairs([twin, again, mine]) == []
+
+
+def test_the_longer_suite_of_a_model_is_its_worst_case(tmp_path):
+    """The short suite leaves the transform's gain standing, the long one does not."""
+    for name, front, short, long in (("plain", None, 100, 50), ("defended", "EssentialFeatures", 300, 20)):
+        told = {"the_card": card(name, front), "n": 1000, "model_hash": name}
+        made_up(tmp_path / f"{name}-a", published={"linf": 400}, worst={"linf": short}, suite="paper", **told)
+        ledger = made_up(tmp_path / f"{name}-b", published={"linf": 400}, worst={"linf": long}, **told)
+        header = json.loads((ledger / "header.json").read_text())
+        header["entries"]["linf/another"] = header["entries"]["linf/pgd-margin"]
+        (ledger / "header.json").write_text(json.dumps(header))
+    told = verdict.of_many(read_all([tmp_path]))
+    assert len(told) == 2
+    assert "keeps 3.0 points less in L∞" in told[0]
 
 
 def test_without_twins_the_best_is_named(tmp_path):

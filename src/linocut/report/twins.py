@@ -22,6 +22,30 @@ class Gain:
         return f"{sign}{abs(self.points):.1f}"
 
 
+def most_thorough(subjects: Sequence[Subject]) -> list[Subject]:
+    """Of the ledgers of one model on one data set, the one with the most attacks; then the one with the most images.
+
+    The worst case of a short suite is no worst case where a longer one was run.
+    """
+    best: dict[str, Subject] = {}
+    for subject in subjects:
+        key = _model_and_data(subject)
+        if key not in best or _thoroughness(subject) > _thoroughness(best[key]):
+            best[key] = subject
+    return list(best.values())
+
+
+def _model_and_data(subject: Subject) -> str:
+    settings = subject.record.settings
+    model = settings.get("model_hash") or str(subject.folder)  # where it is not known, no other's
+    return repr([model, *(settings.get(name) for name in ("data_hash", "split", "radii"))])
+
+
+def _thoroughness(subject: Subject) -> tuple[int, int]:
+    record = subject.record
+    return sum(len(record.counting(norm)) for norm in record.norms), record.clean.n
+
+
 def pairs(subjects: Sequence[Subject]) -> list[tuple[Subject, Subject]]:
     """Each model behind a transform with its twin: trained the same way, judged by the same suite on the same images.
 
@@ -32,7 +56,7 @@ def pairs(subjects: Sequence[Subject]) -> list[tuple[Subject, Subject]]:
         if subject.identity.transform in (None, "none"):
             continue
         plain = [other for other in subjects if other.identity.transform == "none" and _alike(subject, other)]
-        plain.sort(key=lambda other: _seed(other) != _seed(subject))
+        plain.sort(key=lambda other: other.identity.seed != subject.identity.seed)
         found += [(subject, twin) for twin in plain[:1]]
     return found
 
@@ -43,13 +67,6 @@ def _alike(subject: Subject, other: Subject) -> bool:
         and subject.identity.training == other.identity.training
         and subject.record.settings["suite"] == other.record.settings["suite"]
     )
-
-
-def _seed(subject: Subject) -> object:
-    """The seed of the training, as far as the card says."""
-    card = subject.record.made_with.get("card")
-    recipe = card.get("recipe") if isinstance(card, dict) else None
-    return recipe.get("seed") if isinstance(recipe, dict) else None
 
 
 def against_twins(matched: Sequence[tuple[Subject, Subject]]) -> list[str]:

@@ -7,7 +7,7 @@ from linocut.evaluation.findings import FAIL
 from linocut.evaluation.record import Share
 from linocut.report.accuracy import Line
 from linocut.report.sources import Subject
-from linocut.report.twins import against_twins, pairs
+from linocut.report.twins import against_twins, most_thorough, pairs
 from linocut.report.words import NORMS
 
 LITTLE = 2.0  # points; below that the published attack counts as as strong as all others together
@@ -31,7 +31,8 @@ def of_one(subject: Subject) -> list[str]:
 
 def of_many(subjects: Sequence[Subject]) -> list[str]:
     """The verdict on several ledgers: defended against undefended where both are there, else the best worst cases."""
-    finished = [subject for subject in subjects if not subject.unfinished]
+    done = [subject for subject in subjects if not subject.unfinished]
+    finished = most_thorough(done)
     together = len({subject.sample for subject in finished}) == 1
     matched = pairs(finished)
     if matched:
@@ -42,7 +43,7 @@ def of_many(subjects: Sequence[Subject]) -> list[str]:
         sentences = [f"{len(subjects)} models, of which no two can be compared."]
     if finished and not together:
         sentences.append("The ledgers judge different images or radii: compare lines of one data set only.")
-    waiting = len(subjects) - len(finished)
+    waiting = len(subjects) - len(done)
     if waiting:
         sentences.append(f"{waiting} of {len(subjects)} runs {'is' if waiting == 1 else 'are'} unfinished.")
     return sentences
