@@ -1,0 +1,70 @@
+"""The published results: every claim that was packed can be replayed here, and the tables say what the rows say."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+from linocut.evaluation.record import Record
+from linocut.evaluation.verify import replay
+
+RESULTS = Path(__file__).parents[1] / "docs" / "results"
+LEDGERS = sorted(path.parent for path in RESULTS.glob("*/*/*/ledger-*/header.json"))
+FIRST = [ledger for ledger in LEDGERS if ledger.match("cifar-10/baseline/*/ledger-strong")]
+
+
+def name(ledger):
+    return str(ledger.relative_to(RESULTS))
+
+
+@pytest.mark.parametrize("ledger", FIRST, ids=name)
+def test_the_packed_claims_of_a_row_hold(ledger):
+    outcome = replay(ledger, device_name="cpu")
+    assert outcome.failures == []
+    assert outcome.confirmed + len(outcome.close) == outcome.claims > 500
+    assert len(outcome.close) < 5
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("ledger", [ledger for ledger in LEDGERS if ledger not in FIRST], ids=name)
+def test_the_packed_claims_of_every_row_hold(ledger):
+    test_the_packed_claims_of_a_row_hold(ledger)
+
+
+def overview():
+    """(data set, row) -> column -> the mean in the table."""
+    found = {}
+    with (RESULTS / "overview.csv").open() as file:
+        for line in csv.DictReader(file):
+            found.setdefault((line["data_set"], line["row"]), {})[line["column"]] = float(line["mean"])
+    return found
+
+
+def test_the_overview_says_what_the_rows_say():
+    assert len(overview()) >= 3
+    for (data_set, row), line in overview().items():
+        records = [Record.read(folder) for folder in (RESULTS / data_set / row).glob("seed-*/ledger-paper")]
+        for column, share in (
+            ("clean", lambda record: record.clean),
+            ("linf_pgd", lambda record: record.after("linf/pgd-published")),
+            ("l2_pgd", lambda record: record.after("l2/pgd-published")),
+        ):
+            mean = sum(share(record).percent for record in records) / len(records)
+            assert line[column] == pytest.approx(mean, abs=1e-3), (data_set, row, column)
+
+
+def test_the_page_quotes_the_overview():
+    """Its table is typed by hand, so it is checked."""
+    page = (RESULTS / "README.md").read_text()
+    quoted = {
+        "baseline": "ATTA, no transform",
+        "ac-retrained": "ATTA through AC",
+        "acab-retrained": "ATTA through AC+AB, the paper's transform",
+    }
+    for row, words in quoted.items():
+        [cells] = re.findall(rf"^\| {re.escape(words)} \|(.*)\|$", page, re.MULTILINE)
+        typed = [float(cell.strip(" *")) for cell in cells.split("|")]
+        line = overview()["cifar-10", row]
+        columns = ("clean", "linf_pgd", "linf_worst", "l2_pgd", "l2_worst")
+        assert typed == [pytest.approx(line[column], abs=0.0501) for column in columns]
