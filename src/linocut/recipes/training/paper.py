@@ -65,7 +65,7 @@ def fashion_mnist(row: str = "baseline") -> TrainingConfig:
 
 
 def cifar_10(row: str = "baseline") -> TrainingConfig:
-    """CIFAR-10, WRN-34-10, eps 8/255. Cost: not measured.
+    """CIFAR-10, WRN-34-10, eps 8/255. Cost: 56 minutes on an H200, 57 through AC+AB, by a few timed steps in float32.
 
     baseline                  85.43 / 20.15 / 51.72
     fixed-pretrained          84.73 / 26.42 / 52.91
