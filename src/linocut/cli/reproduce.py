@@ -26,7 +26,10 @@ def reproduce(
         typer.Option(help="main (the default), modes, ablation, retrained, pretrained, natural or square"),
     ] = None,
     scale: Annotated[
-        str, typer.Option(help="paper: its recipes; small: smaller networks on real data; smoke: tests the code")
+        str,
+        typer.Option(
+            help="paper: its recipes; large: quicker ones; small: with smaller networks too; smoke: tests the code"
+        ),
     ] = "small",
     root: Annotated[Path | None, typer.Option(help="the folder of data sets; else LINOCUT_DATA")] = None,
     seed: Annotated[int, typer.Option(help="of the training")] = 0,

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from linocut.cli import app
 from linocut.errors import InputError
 from linocut.models.seal import sealed, unsealed
+from linocut.recipes.publish import parcels
 from linocut.recipes.publish.publication import publish
 
 from .conftest import BASE, CPU, FIXED, KEPT, put
@@ -45,6 +46,20 @@ def test_twice_is_once(published, reproduced, tmp_path):
     assert done.verified == {}
     assert done.unchanged == [FIXED, BASE]
     assert contents(results) == contents(published)
+
+
+def test_of_a_large_network_the_card_alone_is_published(reproduced, tmp_path, monkeypatch):
+    monkeypatch.setattr(parcels, "MOST_WEIGHTS", 50_000)
+    put(reproduced, tmp_path / "results")
+    assert [path.name for path in (tmp_path / "results" / BASE / "model").iterdir()] == ["card.json"]
+    assert (tmp_path / "results" / "overview.csv").is_file()
+    ledger = tmp_path / "results" / BASE / "ledger-pgd-margin-1"
+    assert json.loads((ledger / "verification.json").read_text())["failures"] == []
+    here = CliRunner().invoke(app, ["verify", str(ledger)])
+    assert here.exit_code == 2
+    assert "weights" in here.output
+    named = CliRunner().invoke(app, ["verify", str(ledger), "--model", str(reproduced / BASE / "model")])
+    assert named.exit_code == 0
 
 
 def test_what_is_not_finished_is_named_and_added_later(half, reproduced, published, tmp_path):

@@ -66,7 +66,7 @@ def test_what_is_asked_for():
 def test_what_there_is_not_is_refused_with_what_there_is(asked, there):
     with pytest.raises(InputError, match=there):
         chosen(*asked)
-    with pytest.raises(InputError, match="smoke, small, paper"):
+    with pytest.raises(InputError, match="smoke, small, large, paper"):
         scales.scale_named("huge")
 
 
@@ -97,6 +97,13 @@ def test_every_scale_has_a_work_for_every_row(data_set, row):
         paper = scales.paper(data_set, row, 0, shelf, GPU)
         assert paper.config.precision == "float32"
         assert {judgement.n for judgement in paper.judgements} == {None}
+        large = scales.large(data_set, row, 0, shelf, GPU)
+        assert (large.config.architecture, large.config.image_size) == (
+            paper.config.architecture,
+            paper.config.image_size,
+        )
+        assert large.config.recipe == small.config.recipe
+        assert all(judgement.compile for judgement in large.judgements)
 
 
 def test_small_is_a_network_of_a_few_megabytes_judged_on_2000_images():

@@ -25,6 +25,7 @@ from linocut.recipes.reproduce.step import remove
 BESIDE = ("config.json", "log.jsonl", "curves.png", "codebook.json")  # a network, as far as they are there
 NATURAL = "natural.safetensors.xz"
 VERIFICATION = "verification.json"
+MOST_WEIGHTS = 10_000_000  # bytes; of larger networks the card alone is published, which has the weights' hash
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +71,7 @@ class Packer:
         if self.catalogue.networks.get(place) == made and (target / "model").is_dir():
             return
         remove([target / "model", *(target / name for name in BESIDE)])
-        shutil.copytree(source / "model", target / "model", ignore=shutil.ignore_patterns(".*"))
+        shutil.copytree(source / "model", target / "model", ignore=_left_behind)
         for name in BESIDE:
             if (source / name).exists():
                 shutil.copyfile(source / name, target / name)
@@ -116,3 +117,8 @@ class Packer:
 
 def _data_set(place: str) -> str:
     return place.partition("/")[0]
+
+
+def _left_behind(folder: str, names: list[str]) -> list[str]:
+    """Hidden files, and weights too large for a repository."""
+    return [name for name in names if name.startswith(".") or Path(folder, name).stat().st_size > MOST_WEIGHTS]
