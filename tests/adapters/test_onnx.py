@@ -1,5 +1,7 @@
 """The ONNX graph against the reference, and the file against PyTorch."""
 
+import threading
+
 import numpy as np
 import pytest
 import torch
@@ -111,6 +113,19 @@ def test_the_file_agrees_at_any_batch_size(exported):
         for name in ("palette", "num_colors", "pixel_labels"):
             assert np.array_equal(alone[name][0], whole[name][i])
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_an_empty_batch_comes_back_empty(exported):
+    import onnxruntime
+
+    once = onnxruntime.RunOptions()
+    alarm = threading.Timer(20, setattr, (once, "terminate", True))  # a loop without an end fails, and does not hang
+    alarm.start()
+    try:
+        found = _session(exported[1]).run(None, {"images": np.zeros((0, 1, 8, 8), np.float32)}, once)
+    finally:
+        alarm.cancel()
+    assert [len(output) for output in found] == [0, 0, 0, 0]
 
 
 def test_a_file_of_other_settings_is_not_believed(exported):

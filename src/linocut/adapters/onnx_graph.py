@@ -114,7 +114,7 @@ def lloyd(pixels: Tensor, centers: Tensor, num_clusters: Tensor, steps: int) -> 
     """
     K = centers.shape[1]
     members = torch.zeros_like(centers[:, :, 0])
-    most, below = num_clusters.max(), 0
+    most, below = _largest(num_clusters), 0
     for width in (*(w for w in NARROW if w < K), K):
         due = (most > below) & (most <= width)
         moved, found = _lloyd_at(pixels, centers[:, :width].contiguous(), num_clusters, steps, due)
@@ -177,6 +177,11 @@ def separate(centers: Tensor, members: Tensor, rule: PaletteRule) -> tuple[Tenso
     return _rows(centers, kept) * used[:, :, None], members.gather(1, kept) * used, num_colors
 
 
+def _largest(numbers: Tensor) -> Tensor:
+    """The largest of (n,) numbers from 0 up; 0 of none, where onnxruntime's own maximum is no number to rely on."""
+    return torch.nn.functional.pad(numbers, (1, 0)).max()
+
+
 def _rows(table: Tensor, index: Tensor) -> Tensor:
     """(B,n,C): rows of a table (B,K,C) by index (B,n)."""
     return table.gather(1, index[:, :, None].expand(-1, -1, table.shape[2]))
@@ -188,7 +193,7 @@ def _places(centers: Tensor, candidate: Tensor, separation: int) -> Tensor:
     index = torch.arange(K)
 
     def go_on(k: Tensor, candidate: Tensor, place: Tensor) -> Tensor:
-        return candidate.any()
+        return (k < K) & candidate.any()  # K ends it where there is no image: onnxruntime finds any() of none true
 
     def keep_first(k: Tensor, candidate: Tensor, place: Tensor) -> tuple[Tensor, ...]:
         pick = candidate.to(torch.int32).argmax(1, keepdim=True)
@@ -217,7 +222,7 @@ def _with_partner(centers: Tensor, filled: Tensor, separation: int) -> tuple[Ten
 
 def assign(y: Tensor, colors: Tensor, num_colors: Tensor) -> Tensor:
     """(B,H,W) int64: the row of the nearest colour, ties to the earlier; one colour at a time, to need no memory."""
-    most = num_colors.max()
+    most = _largest(num_colors)
 
     def go_on(k: Tensor, least: Tensor, label: Tensor) -> Tensor:
         return k < most
