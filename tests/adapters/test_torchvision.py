@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from linocut.errors import InputError
 from linocut.transform.apply import apply
@@ -30,6 +31,19 @@ def test_uint8_single_images_and_labels(v2, pixels):
     assert (image.dtype, image.shape, label) == (torch.uint8, pixels.shape, 3)
     expected = apply(pixels.permute(1, 2, 0).contiguous().numpy())
     assert np.array_equal(image.permute(1, 2, 0).numpy(), expected)
+
+
+def test_pillow_images_are_painted_too(v2, pixels):
+    from linocut.adapters.torchvision import EssentialFeaturesV2
+
+    array = pixels.permute(1, 2, 0).contiguous().numpy()
+    picture, label = v2.Compose([EssentialFeaturesV2(eps=0.1)])(Image.fromarray(array), 3)
+    assert isinstance(picture, Image.Image)
+    assert np.array_equal(np.asarray(picture), apply(array, eps=0.1))
+    assert not np.array_equal(np.asarray(picture), array)
+    assert label == 3
+    with pytest.raises(InputError, match="mode RGBA"):
+        EssentialFeaturesV2()(Image.fromarray(array).convert("RGBA"))
 
 
 def test_what_is_no_image_passes(v2, pixels):

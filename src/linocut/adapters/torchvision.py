@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import torch
+from PIL import Image
 from torchvision import tv_tensors
 from torchvision.transforms import v2
 
 from linocut.errors import InputError
-from linocut.transform.apply import as_levels
+from linocut.transform.apply import apply, as_levels
 from linocut.transform.modules import EssentialFeatures
 
 
@@ -21,11 +22,11 @@ class EssentialFeaturesV2(v2.Transform):
     """Images painted in few colours; labels, boxes and masks pass as they are.
 
     Takes what v2 transforms take: any nesting of images (..., C, H, W), tensors or tv_tensors, float32 in [0,1] or
-    uint8 in 0..255 (given back as uint8, colours rounded half to even). Pillow images come through
-    v2.ToImage first. Settings are keyword arguments of EssentialFeatures.
+    uint8 in 0..255 (given back as uint8, colours rounded half to even), and Pillow images of mode L or RGB.
+    Settings are keyword arguments of EssentialFeatures.
     """
 
-    _transformed_types = (_is_plain, tv_tensors.Image, tv_tensors.Video)
+    _transformed_types = (_is_plain, tv_tensors.Image, tv_tensors.Video, Image.Image)
 
     def __init__(self, **settings: Any) -> None:
         super().__init__()
@@ -38,6 +39,8 @@ class EssentialFeaturesV2(v2.Transform):
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """The image or images in few colours, of the same type, dtype and shape."""
+        if isinstance(inpt, Image.Image):
+            return apply(inpt, **self.features.settings())
         plain = inpt.as_subclass(torch.Tensor)
         if plain.ndim < 3:
             raise InputError(f"got an image of shape {tuple(plain.shape)}; wanted (..., C, H, W)")
