@@ -79,7 +79,9 @@ def test_settings_go_before_the_preset():
     [
         (np.zeros((4, 4, 3)), "multiply by 255"),
         (np.zeros((4, 4), dtype=np.uint16), "scale it"),
-        (np.zeros((4, 4, 4), dtype=np.uint8), "got shape"),
+        (np.zeros((4, 4, 4), dtype=np.uint8), "drop alpha"),
+        (np.zeros((3, 8, 9), dtype=np.uint8), "moveaxis"),
+        (np.zeros((2, 1, 8, 9), dtype=np.uint8), "moveaxis"),
         (np.zeros((0, 4, 3), dtype=np.uint8), "got shape"),
         (np.zeros(4, dtype=np.uint8), "got shape"),
         (Image.new("RGBA", (4, 4)), "convert"),

@@ -64,8 +64,17 @@ def _pixels(image: Any) -> np.ndarray:
     if array.ndim == 3:
         array = array[None]
     if array.ndim != 4 or array.shape[3] not in (1, 3) or 0 in array.shape[1:]:
-        raise InputError(f"got shape {image.shape if isinstance(image, np.ndarray) else image.size}; {WANTED}")
+        shape = image.shape if isinstance(image, np.ndarray) else image.size
+        raise InputError(f"got shape {shape}; {WANTED}{_layout_hint(shape)}")
     return array
+
+
+def _layout_hint(shape: tuple[int, ...]) -> str:
+    if len(shape) in (3, 4) and shape[-1] == 4:
+        return ": RGBA? lay it on a background, or drop alpha: image[..., :3]"
+    if len(shape) in (3, 4) and shape[-3] in (1, 3):
+        return ": layout (C,H,W)? use np.moveaxis(image, -3, -1)"
+    return ""
 
 
 def _is_pillow(image: Any) -> bool:
