@@ -93,7 +93,7 @@ def test_parameters_are_those_of_the_model():
 
 def test_images_of_other_channels_are_refused_and_not_broadcast():
     defended = Defended(None, nn.Identity(), mean=[0.5] * 3, std=[0.5] * 3)
-    with pytest.raises(InputError, match="channels"):
+    with pytest.raises(InputError, match="give one value a channel"):
         defended(torch.zeros(2, 1, 4, 4))
 
 

@@ -47,7 +47,8 @@ class Defended(nn.Module):
             images = self.transform(images)
         if self.mean is not None and self.std is not None:
             if images.shape[1] != len(self.mean):  # one would be broadcast to the other in silence
-                raise InputError(f"images of {images.shape[1]} channels, mean and std of {len(self.mean)}")
+                found, wanted = images.shape[1], len(self.mean)
+                raise InputError(f"images of {found} channels, mean and std of {wanted}: give one value a channel")
             images = (images - self.mean) / self.std
         return self.model(images)
 
