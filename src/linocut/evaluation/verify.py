@@ -84,6 +84,8 @@ def verify(folder: Path, model: Model, device: torch.device, record: Record | No
         outcome.left_out = record.packed["left_out"]
         if outcome.claims != record.packed["claims"]:
             outcome.failures.append(f"there are {outcome.claims} claims, {record.packed['claims']} were packed")
+        if len(record.rows) != record.packed.get("rows", len(record.rows)):
+            outcome.failures.append(f"there are {len(record.rows)} rows, {record.packed['rows']} were packed")
     return outcome
 
 
