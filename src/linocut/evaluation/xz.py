@@ -24,7 +24,7 @@ def decompressed(content: bytes, source: object) -> bytes:
 
     Stream by stream: lzma.decompress takes a damaged second stream for rubbish behind the first, and leaves it out.
     """
-    pieces = []
+    pieces: list[bytes] = []
     try:
         while content or not pieces:
             stream = lzma.LZMADecompressor(lzma.FORMAT_XZ)
