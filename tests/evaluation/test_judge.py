@@ -350,7 +350,7 @@ def test_claims_that_rounding_decides_are_told_apart_from_false_ones(judged, mod
 
     def elsewhere(images):
         sides = lean * model(images).flip(1).sign()
-        return torch.cat([sides, torch.full((len(images), 1), -5.0)], dim=1)  # the third gives the range
+        return torch.cat([sides, torch.full((len(images), 3), -5.0)], dim=1)  # the others give the scale
 
     outcome = verify(tmp_path / "ledger", elsewhere, torch.device("cpu"))
     assert len(getattr(outcome, told)) == outcome.claims > 60

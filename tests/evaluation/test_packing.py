@@ -17,6 +17,7 @@ from linocut.evaluation.levels import all_bits, in_levels
 from linocut.evaluation.packing import Parcel, pack
 from linocut.evaluation.pictures import Pictures, changes, unpacked
 from linocut.evaluation.record import Record
+from linocut.evaluation.rows import to_line
 from linocut.evaluation.verify import verify
 
 CPU, MODEL = torch.device("cpu"), Linear(direction())
@@ -160,6 +161,15 @@ def test_natural_images_that_are_too_few_or_damaged_are_refused(packed, tmp_path
         verify(target, MODEL, CPU)
 
 
+def test_rows_of_left_out_examples_are_missed_too(packed, tmp_path):
+    target, _ = packed(20)
+    path, kept = target / "rows.jsonl.xz", set(shards.read(tmp_path / "natural.safetensors.xz")["example"].tolist())
+    rows = [row for row in Record.read(target).rows if row.entry != "l2/pgd-margin" or row.example in kept]
+    path.write_bytes(xz.compressed("".join(map(to_line, rows)).encode()))
+    [failure] = verify(target, MODEL, CPU).failures
+    assert "were packed" in failure
+
+
 def test_only_a_finished_ledger_is_packed_and_only_once(packed, judged):
     target, whole = packed(20)
     with pytest.raises(InputError, match="packed already"):
@@ -187,3 +197,22 @@ def test_long_content_is_cut_for_threads_and_whole_again(monkeypatch):
     assert xz.decompressed(xz.compressed(content), "it") == content
     assert xz.decompressed(xz.compressed(b""), "it") == b""
     assert xz.compressed(content) == xz.compressed(content)
+
+
+@pytest.mark.parametrize("place", [0, 3, 7, -1])
+def test_a_flipped_bit_in_any_stream_is_told(monkeypatch, place):
+    """In the second stream's first bytes it was once taken for rubbish behind the first, and rows were lost."""
+    monkeypatch.setattr(xz, "PIECE", 1000)
+    second = len(xz.compressed(bytes(1000)))
+    content = bytearray(xz.compressed(bytes(2500)))
+    content[second + place if place >= 0 else place] ^= 4
+    with pytest.raises(InputError, match="damaged"):
+        xz.decompressed(bytes(content), "it")
+
+
+@pytest.mark.parametrize("ending", [b"more", b"\0\0"])
+def test_what_follows_the_streams_is_told(ending):
+    with pytest.raises(InputError, match="damaged"):
+        xz.decompressed(xz.compressed(b"rows") + ending, "it")
+    with pytest.raises(InputError, match="damaged"):
+        xz.decompressed(b"", "it")

@@ -175,6 +175,40 @@ def test_what_a_coarse_copy_takes_for_a_gain_is_not_kept(images):
     torch.testing.assert_close(quick.loss_best, plain.loss_best)
 
 
+@pytest.mark.parametrize("spoilt", ["copy", "model"])
+def test_an_image_without_numbers_leaves_the_search_of_the_others_alone(images, spoilt):
+    """The last image is known by its first pixel; its logits are no numbers to the copy, or to the model."""
+    network, mine = linear(), images.clone()
+    mine[:, 0, 0, 0], mine[-1, 0, 0, 0] = 0.25, 0.75
+    labels = network(mine).argmax(dim=1)
+    labels[-1] = 0 if spoilt == "model" else labels[-1]  # argmax calls no numbers 0: it stays to the end
+
+    def blind(points):
+        return torch.where(points[:, 0, 0, :1] > 0.5, torch.nan, network(points))
+
+    quick_and_judge = (blind, network) if spoilt == "copy" else (network, blind)
+    copy = Quick(*quick_and_judge, dtype=torch.bfloat16, fine=torch.bfloat16)
+    attack, threat = Square(num_queries=60), ThreatModel("linf", 0.03)
+    plain = attack.run(network, mine, labels, threat, Dice(torch.arange(40)))
+    quick = attack.run(copy, mine, labels, threat, Dice(torch.arange(40)))
+    others = slice(None) if spoilt == "copy" else slice(0, -1)
+    assert float(quick.loss_best[others].mean()) > float(plain.loss_best[others].mean()) - 0.01
+
+
+def test_square_with_a_coarse_copy_takes_float64(images):
+    network = linear().double()
+    labels = network(images.double()).argmax(dim=1)
+
+    def copy(points):
+        return network(points).bfloat16().float()
+
+    copy.judge, copy.coarse = network, True
+    found = Square(num_queries=40).run(
+        copy, images.double(), labels, ThreatModel("linf", 0.03), Dice(torch.arange(len(images)))
+    )
+    torch.testing.assert_close(found.loss_best, margin(network(found.images), labels))
+
+
 def test_nothing_quicker_is_the_model_itself(images):
     model = linear()
     assert searcher(model, half=False, compiled=False, probe=images[:4]) is model

@@ -144,6 +144,17 @@ def test_without_twins_the_best_is_named(tmp_path):
     assert told == ["In L∞ high keeps the most in the worst case, 30.0 %."]
 
 
+def test_the_best_is_not_named_where_suites_differ(tmp_path):
+    """The one that was attacked less would win."""
+    for name, worst, suite in (("low", 10, "strong"), ("high", 30, "paper")):
+        made_up(tmp_path / name, published={"linf": 40}, worst={"linf": worst}, the_card=card(name, None), suite=suite)
+    told = verdict.of_many(read_all([tmp_path / "low", tmp_path / "high"]))
+    assert told == [
+        "2 ledgers, of which no two can be compared.",
+        "The suites differ (paper, strong): compare lines of one suite only.",
+    ]
+
+
 def test_different_images_are_not_compared(tmp_path):
     for name in ("mnist", "cifar-10"):
         made_up(tmp_path / name, published={"linf": 40}, worst={"linf": 4}, data=name, data_hash=name)

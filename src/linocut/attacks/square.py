@@ -108,7 +108,10 @@ class Square:
         dice: Dice,
         until: int,
     ) -> SquareState:
-        """The search after `until` queries: the same whether it went there at once or with stops."""
+        """The search after `until` queries: the same whether it went there at once or with stops.
+
+        Only what a coarse copy is asked depends on stops: how far it is off is learnt anew after each.
+        """
         if until > self.num_queries:
             raise InputError(f"the budget is {self.num_queries} queries, asked to go on to {until}")
         whole = SquareState._make([*(part.clone() for part in state[:-1]), max(until, state.done)])
@@ -151,7 +154,9 @@ class _Search:
     ) -> None:
         self.rows, self.natural, self.labels, self.dice = rows, natural[rows], labels[rows], dice.select(rows)
         self.block, self.draws = -1, dice.seeds[rows]
-        self.grain = torch.zeros((), device=natural.device)  # how far a coarse copy's losses are off, on the average
+        self.grain = torch.zeros(
+            (), dtype=torch.float64, device=natural.device
+        )  # how far a coarse copy's losses are off, on the average
         self.points, self.loss, _, self.prediction, self.broken, self.queries = (part[rows] for part in whole[:-1])
 
     def draw(self, query: int) -> torch.Tensor:
@@ -181,15 +186,19 @@ class _Search:
         Believing the copy would keep lucky roundings: their losses are too high for a true gain to beat.
         """
         rough, prediction = look(model, points, labels, losses.margin)
-        hopeful = ((rough > self.loss - 2 * self.grain) | (prediction != labels)) & open_rows
+        rough = rough.to(self.loss.dtype)
+        # Asked this way round, a loss that is no number is for the judge too.
+        hopeful = (~(rough <= self.loss - 2 * self.grain) | (prediction != labels)) & open_rows
         rows = hopeful.nonzero().squeeze(1)
         loss, prediction = torch.full_like(rough, -torch.inf), labels.clone()
         if len(rows):
             judge = judge_of(model)
             assert judge is not None
             true, said = look(judge, points[rows], labels[rows], losses.margin)
-            self.grain = torch.lerp(self.grain, (true - rough[rows]).abs().mean(), 0.1)
-            loss, prediction = loss.index_copy(0, rows, true), prediction.index_copy(0, rows, said)
+            off = (true - rough[rows]).abs().double()
+            off = torch.where(off.isfinite(), off, torch.nan).nanmean()  # one image must not blind the others' sieve
+            self.grain = torch.where(off.isnan(), self.grain, torch.lerp(self.grain, off, 0.1))
+            loss, prediction = loss.index_copy(0, rows, true.to(loss.dtype)), prediction.index_copy(0, rows, said)
         return loss, prediction
 
     def let_go(self, whole: SquareState) -> None:

@@ -97,7 +97,7 @@ def pack(
     write_whole(target / f"{ROWS}{xz.SUFFIX}", xz.compressed("".join(map(to_line, rows)).encode()))
     told = {"images": len(parcel.kept), "of": len(record.of["clean"]), "natural": natural}
     told |= {"rounded": bench.rounded, "exact": len(bench.digests) - bench.rounded}
-    told |= {"claims": kept_claims, "left_out": all_claims - kept_claims, "note": NOTE}
+    told |= {"claims": kept_claims, "left_out": all_claims - kept_claims, "rows": len(rows), "note": NOTE}
     full = {**header, "packed": told}
     write_whole(target / headers.NAME, json.dumps(full, indent=1).encode())
     return Record(full, rows)

@@ -14,13 +14,14 @@ from linocut.evaluation import header as headers
 from linocut.evaluation import shards
 from linocut.evaluation.balls import holds
 from linocut.evaluation.case import Model, at_rest, decide, model_hash, unit
+from linocut.evaluation.contradictions import contradictions
 from linocut.evaluation.pictures import Pictures
 from linocut.evaluation.record import Record
 from linocut.evaluation.request import card_of, device_of, is_function, open_model
 from linocut.evaluation.rows import Row
 from linocut.evaluation.wrapped import Expectation
 
-# Of the range of an image's logits; machines that round differently, as GPUs do with TF32, differ by up to so much.
+# Of a logit's lead over others; machines that round differently, as GPUs do with TF32, differ by up to so much.
 CLOSE = 2e-3
 
 
@@ -65,7 +66,8 @@ def judge_of(folder: Path, device: torch.device, place: str | None = None) -> Mo
 def verify(folder: Path, model: Model, device: torch.device, record: Record | None = None) -> Verification:
     """Whether the image of every row that says "broken" is there, unaltered, inside the ball and misclassified.
 
-    Of a packed ledger only the examples whose images it keeps are asked about. `record` saves reading it again.
+    A row that contradicts itself or the clean one fails too, though it is not counted as a claim: accuracies are
+    reckoned from rows. Of a packed ledger only the images it keeps are asked for. `record` saves reading it again.
     """
     pictures, record, outcome = Pictures.of(folder), record or Record.read(folder), Verification()
     with at_rest(model):
@@ -77,10 +79,13 @@ def verify(folder: Path, model: Model, device: torch.device, record: Record | No
             threat = ThreatModel(norm, record.entries[name]["eps"])  # type: ignore[arg-type]
             for batch, some in sorted(by_batch.items()):
                 _check(pictures, name, batch, some, natural, threat, model, device, outcome)
+    outcome.failures += contradictions(record, None if record.packed is None else natural)
     if record.packed is not None:
         outcome.left_out = record.packed["left_out"]
         if outcome.claims != record.packed["claims"]:
             outcome.failures.append(f"there are {outcome.claims} claims, {record.packed['claims']} were packed")
+        if len(record.rows) != record.packed.get("rows", len(record.rows)):
+            outcome.failures.append(f"there are {len(record.rows)} rows, {record.packed['rows']} were packed")
     return outcome
 
 
@@ -150,7 +155,13 @@ def _check(pictures: Pictures, name, batch, rows, natural, threat, model, device
 
 
 def _is_close(scores: torch.Tensor, here: int, there: int) -> bool:
-    """Whether two classes' logits differ by next to nothing; a class of -1, no number, is close to none."""
-    if min(here, there) < 0:
+    """Whether two different classes' logits differ by next to nothing.
+
+    That is measured against the lead over the median of all other classes: a single class that is far below, as one
+    that is never meant to be chosen, says nothing about rounding. A class of -1, no number, is close to none.
+    """
+    others = [index for index in range(len(scores)) if index not in (here, there)]
+    if here == there or not others or not {here, there} <= set(range(len(scores))):
         return False
-    return float((scores[here] - scores[there]).abs()) <= CLOSE * float(scores.max() - scores.min())
+    lead = float(scores[here] - scores[others].median())
+    return float((scores[here] - scores[there]).abs()) <= CLOSE * lead

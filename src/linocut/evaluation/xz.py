@@ -20,8 +20,18 @@ def compressed(content: bytes) -> bytes:
 
 
 def decompressed(content: bytes, source: object) -> bytes:
-    """The bytes again; `source` names the file in complaints."""
+    """The bytes again; `source` names the file in complaints.
+
+    Stream by stream: lzma.decompress takes a damaged second stream for rubbish behind the first, and leaves it out.
+    """
+    pieces: list[bytes] = []
     try:
-        return lzma.decompress(content, format=lzma.FORMAT_XZ)
+        while content or not pieces:
+            stream = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+            pieces.append(stream.decompress(content))
+            if not stream.eof:
+                raise lzma.LZMAError("it ends too soon")
+            content = stream.unused_data
     except lzma.LZMAError as reason:
         raise InputError(f"{source} cannot be read ({reason}): it is damaged") from None
+    return b"".join(pieces)

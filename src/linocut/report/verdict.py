@@ -34,15 +34,18 @@ def of_many(subjects: Sequence[Subject]) -> list[str]:
     done = [subject for subject in subjects if not subject.unfinished]
     finished = most_thorough(done)
     together = len({subject.sample for subject in finished}) == 1
+    suites = {subject.record.settings["suite"] for subject in finished}  # a shorter one leaves more standing
     matched = pairs(finished)
     if matched:
         sentences = against_twins(matched)
-    elif together and len(finished) > 1:
+    elif together and len(finished) > 1 and len(suites) == 1:
         sentences = [_best(finished, norm) for norm in finished[0].record.norms]
     else:
-        sentences = [f"{len(subjects)} models, of which no two can be compared."]
+        sentences = [f"{len(subjects)} ledgers, of which no two can be compared."]
     if finished and not together:
         sentences.append("The ledgers judge different images or radii: compare lines of one data set only.")
+    elif len(finished) > 1 and len(suites) > 1:
+        sentences.append(f"The suites differ ({', '.join(sorted(suites))}): compare lines of one suite only.")
     waiting = len(subjects) - len(done)
     if waiting:
         sentences.append(f"{waiting} of {len(subjects)} runs {'is' if waiting == 1 else 'are'} unfinished.")
