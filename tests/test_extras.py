@@ -40,7 +40,7 @@ def test_an_unknown_extra_is_refused():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("extra", ["art", "foolbox", "autoattack", "onnx"])
+@pytest.mark.parametrize("extra", ["art", "foolbox", "autoattack", "onnx", "report", "data"])
 def test_an_extra_installs_alone(script, extra):
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     if extra not in extras:

@@ -27,8 +27,11 @@ class Comparison:
 
     @property
     def decided(self) -> bool:
-        """Whether so lopsided a split would come from a fair coin less than once in twenty times."""
-        low, high = clopper_pearson(self.gained, self.gained + self.lost)
+        """Whether so lopsided a split would come from a fair coin less than once in a hundred times.
+
+        Not once in twenty: a table compares many rows in two norms.
+        """
+        low, high = clopper_pearson(self.gained, self.gained + self.lost, confidence=0.99)
         return self.gained + self.lost > 0 and not low <= 0.5 <= high
 
     @property
