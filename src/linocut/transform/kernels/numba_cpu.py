@@ -63,12 +63,14 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
 
     B, C, H, W = y.shape
     K = rule.most_colors(C, H, W)
+    if max(H, W) > rule.thumbnail_size:
+        y = shrink(y, rule.thumbnail_size)
     palette = torch.zeros(B, K, C, dtype=torch.int16)
     population = torch.zeros(B, K, dtype=torch.int32)
     num_colors = torch.zeros(B, dtype=torch.int32)
-    y_B, palette_B, population_B, num_B = (t.numpy() for t in (y.contiguous(), palette, population, num_colors))
+    y_B = y.contiguous().flatten(2).numpy()
+    palette_B, population_B, num_B = (t.numpy() for t in (palette, population, num_colors))
     settings = (
-        rule.thumbnail_size,
         8 * rule.bin_levels,
         rule.lloyd_steps,
         rule.separation,
@@ -81,6 +83,17 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
         lambda first, end: find_palettes(y_B, first, end, *settings, palette_B, population_B, num_B),
     )
     return palette, population, num_colors
+
+
+def shrink(y: Tensor, size: int) -> Tensor:
+    """Thumbnails of the images, no axis longer than `size`."""
+    from linocut.transform.kernels.numba_thumbnail import thumbnails
+
+    B, C, H, W = y.shape
+    small = torch.empty(B, C, min(H, size), min(W, size), dtype=torch.int16)
+    y_B, small_B = y.contiguous().numpy(), small.numpy()
+    share("thumbnails", B, lambda first, end: thumbnails(y_B, size, first, end, small_B))
+    return small
 
 
 def paint(y: Tensor, palette: Tensor, num_colors: Tensor) -> Tensor:

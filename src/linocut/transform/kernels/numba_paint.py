@@ -7,7 +7,7 @@ from linocut.transform.kernels.numba_lanes import BLOCK, NOT_SEARCHED, search
 
 
 @compiled
-def paint_chunk(y, first, end, colors, unit, every, pixels, best, winner, out):
+def paint_chunk(y, first, end, colors, unit, pixels, best, winner, out):
     """Give pixels first..end-1 of one image (C, H*W) the nearest colour of the table, as unit floats."""
     C = len(y)
     label = winner.view(np.uint32)  # never negative: spares a check for each pixel
@@ -19,7 +19,7 @@ def paint_chunk(y, first, end, colors, unit, every, pixels, best, winner, out):
                 pixels_c[i] = y_c[i]
         for i in range(BLOCK):
             best[i] = NOT_SEARCHED
-        search(pixels, 0, colors, every, len(every), best, winner)
+        search(pixels, 0, colors, best, winner)
         for c in range(C):
             colors_c, out_c = unit[c], out[c, start : start + count]
             for i in range(count):
@@ -43,5 +43,4 @@ def paint_chunks(y, palette, num_colors, size, first, end, out):
                 table[c, k] = -2 * value
                 table[3, k] += value * value
                 unit[c, k] = value / np.float32(2040)
-        every = np.arange(num, dtype=np.int32)
-        paint_chunk(y[b], start, min(start + size, n), table, unit, every, pixels, best, winner, out[b])
+        paint_chunk(y[b], start, min(start + size, n), table, unit, pixels, best, winner, out[b])

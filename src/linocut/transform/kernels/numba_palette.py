@@ -19,32 +19,6 @@ from linocut.transform.kernels.numba_lanes import BLOCK, NOT_SEARCHED, lowest_bi
 
 
 @compiled
-def thumbnail(y, size, small):
-    """Shrink one image (C,H,W) to `small` by exact area weights; axes of at most `size` are kept."""
-    C, H, W = y.shape
-    h, w = small.shape[1:]
-    n = (H if H > size else 1) * (W if W > size else 1)
-    column = np.empty(W, dtype=np.int64)
-    for c in range(C):
-        for i in range(h):
-            column[:] = 0
-            # cell i covers [i H, (i+1) H) where a pixel is h wide; a kept axis has weight 1 on its own pixel
-            first, end = (i * H // h, ((i + 1) * H + h - 1) // h) if H > size else (i, i + 1)
-            for r in range(first, end):
-                weight = min((r + 1) * h, (i + 1) * H) - max(r * h, i * H) if H > size else 1
-                row = y[c, r]
-                for x in range(W):
-                    column[x] += weight * row[x]
-            for k in range(w):
-                total = np.int64(0)
-                left, right = (k * W // w, ((k + 1) * W + w - 1) // w) if W > size else (k, k + 1)
-                for x in range(left, right):
-                    weight = min((x + 1) * w, (k + 1) * W) - max(x * w, k * W) if W > size else 1
-                    total += weight * column[x]
-                small[c, i, k] = (2 * total + n) // (2 * n)
-
-
-@compiled
 def sort_by_bin(flat, side, bin_, order):
     """Number each pixel's bin, of (C, n), and fill `order` with the pixels' places by bin, first channel major.
 
@@ -121,14 +95,14 @@ def start_clusters(flat, side, pixels, owner, centers, population, total):
 
 
 @compiled
-def survey(pixels, side, norm, middle, half, on_face):
-    """Each pixel's squared length; each block's smallest box, and whether a pixel of it lies on a bin's lower face."""
+def survey(pixels, side, reach, limit, middle, half, on_face):
+    """Each pixel's score of a colour `reach` away; each block's box, and if it has a pixel on a bin's lower face."""
     inverse = np.float32(1) / np.float32(side)
     for b in range(len(on_face)):
         x, y, z = pixels[0, b * BLOCK :], pixels[1, b * BLOCK :], pixels[2, b * BLOCK :]
-        squares = norm[b * BLOCK : (b + 1) * BLOCK]
+        away = limit[b * BLOCK : (b + 1) * BLOCK]
         for i in range(BLOCK):
-            squares[i] = x[i] * x[i] + y[i] * y[i] + z[i] * z[i]
+            away[i] = reach * reach - (x[i] * x[i] + y[i] * y[i] + z[i] * z[i])
         faces = np.int32(0)
         for c in range(3):
             channel, low, high = pixels[c, b * BLOCK : (b + 1) * BLOCK], np.int32(2040), np.int32(0)
@@ -159,23 +133,17 @@ def average(centers, population, total, inverse, squared):
 
 @compiled
 def list_moved(centers, squared, table, which, length, unknown):
-    """List the centres that moved, with a number above the distance, and write their colours; returns how many."""
+    """Write the colours of the centres that moved and list them, with a number above the way; returns how many."""
     count = 0
     for j in range(len(squared)):
         unknown[j] = -NOT_SEARCHED
         if squared[j] > 0:
+            x, y, z = np.float32(centers[0, j]), np.float32(centers[1, j]), np.float32(centers[2, j])
+            table[0, j], table[1, j], table[2, j], table[3, j] = -2 * x, -2 * y, -2 * z, x * x + y * y + z * z
             unknown[j] = NOT_SEARCHED
             which[count], length[count] = j, np.sqrt(squared[j]) + np.float32(1)
             count += 1
-            write_color(table, j, centers)
     return count
-
-
-@compiled
-def write_color(table, j, centers):
-    """Put centre j into a table of -2c and |c|²."""
-    x, y, z = np.float32(centers[0, j]), np.float32(centers[1, j]), np.float32(centers[2, j])
-    table[0, j], table[1, j], table[2, j], table[3, j] = -2 * x, -2 * y, -2 * z, x * x + y * y + z * z
 
 
 @compiled
@@ -246,72 +214,76 @@ def hand_over(pixels, n, start, changed, owner, winner, population, total):
 
 
 @compiled
+def settle(pixels, start, doubtful, changed, table, score, limit, best, bound, owner, winner):
+    """Compare a block's doubtful pixels with all centres; returns where winners are others, and if a doubt remains."""
+    in_doubt = False
+    while doubtful:
+        at = lowest_bit(doubtful)
+        bit, i = np.uint64(1) << np.uint64(at), start + at
+        doubtful ^= bit
+        winner[at], best[i], second = search_everywhere(pixels, i, table, score)
+        bound[i] = min(second, limit[i])
+        in_doubt |= best[i] >= bound[i]
+        changed = changed | bit if winner[at] != owner[i] else changed & ~bit
+    return changed, in_doubt
+
+
+@compiled
 def lloyd(flat, side, steps, centers, population):
-    """Cluster the pixels (C, n) of a thumbnail; fills centres (3, n) and populations, returns how many clusters."""
+    """Cluster the pixels (C, n) of a thumbnail; fills centres (3, n) and populations, returns how many clusters.
+
+    What is kept for each centre is filled up to whole vectors: by clusters without pixels, too far to be anyone's.
+    """
     n = flat.shape[1]
     blocks = (n + BLOCK - 1) // BLOCK
-    pixels = np.zeros((3, blocks * BLOCK), dtype=np.float32)
-    owner = np.empty(blocks * BLOCK, dtype=np.int32)
+    owner, winner = np.empty(blocks * BLOCK, dtype=np.int32), np.empty(BLOCK, dtype=np.int32)
     total = np.zeros((3, blocks * BLOCK), dtype=np.int32)
-    population[:] = 0
-    centers[:] = 0
+    centers[:], population[:] = 0, 0
+    pixels, scores = np.zeros((3, blocks * BLOCK), dtype=np.float32), np.empty((3, blocks * BLOCK), dtype=np.float32)
+    limit, best, bound = scores[0], scores[1], scores[2]
     K = start_clusters(flat, side, pixels, owner, centers, population, total)
-    scores = np.empty((3, blocks * BLOCK), dtype=np.float32)
-    norm, best, bound = scores[0], scores[1], scores[2]
     middle, half = np.empty((3, blocks), dtype=np.float32), np.empty((3, blocks), dtype=np.float32)
-    on_face = np.empty(blocks, dtype=np.bool_)
-    survey(pixels, side, norm, middle, half, on_face)
-    padded = (K + 63) // 64 * 64  # whole vectors
-    near = np.empty((padded // 64, blocks), dtype=np.uint64)
-    open_ = np.zeros(blocks, dtype=np.bool_)
+    on_face, in_doubt = np.empty(blocks, dtype=np.bool_), np.zeros(blocks, dtype=np.bool_)
+    # No pixel is farther than that from its bin's centre: half a cube's diagonal is less than its side.
+    reach = np.float32(side)
+    survey(pixels, side, reach, limit, middle, half, on_face)
+    padded = (K + 63) // 64 * 64
+    near, inverse = np.empty((padded // 64, blocks), dtype=np.uint64), np.empty(padded, dtype=np.float64)
     ints, floats = np.empty((3, padded), dtype=np.int32), np.empty((3, padded), dtype=np.float32)
     which, listed, score = ints[0], ints[1], ints[2]
     length, unknown, squared = floats[0], floats[1], floats[2]
-    inverse = np.empty(padded, dtype=np.float64)
-    winner = np.empty(BLOCK, dtype=np.int32)
-    table = np.empty((4, padded), dtype=np.float32)
-    table[3, K:] = NOT_SEARCHED
-    table[:3, K:] = 0
-    squared[:K], squared[K:] = 1, 0
-    moves = list_moved(centers, squared, table, which, length, unknown)
-    # No pixel is farther than that from its bin's centre: half a cube's diagonal is less than its side.
-    reach = np.float32(side)
+    table = np.zeros((4, padded), dtype=np.float32)
+    for j in range(K, padded):
+        squared[j], table[3, j] = 0, NOT_SEARCHED
     for step in range(max(steps, 1)):
-        if step < 2:  # no distance is known yet
-            moves = K
+        if step < 2:  # no distance is known yet: all centres count as moved, from nowhere
             for j in range(K):
-                which[j], length[j] = j, 0
+                squared[j] = 1
             for i in range(len(best)):
-                best[i], bound[i] = NOT_SEARCHED, reach * reach - norm[i]
+                best[i], bound[i] = NOT_SEARCHED, limit[i]
+        moves = list_moved(centers, squared, table, which, length, unknown)
+        if moves == 0:
+            break
         mark_near(centers, which, length, moves, reach, middle, half, near)
         for b in range(blocks):
             if step == 0 and not on_face[b]:
                 continue  # every pixel is nearest to its own bin's centre; on a shared face the lower bin ties
-            size, start = read_marks(near, b, moves, which, listed), b * BLOCK
-            if size == 0 and not open_[b]:
+            start, size = b * BLOCK, read_marks(near, b, moves, which, listed)
+            if size == 0 and not in_doubt[b]:
                 continue
             if step > 1:
                 known, owners = best[start : start + BLOCK], owner[start : start + BLOCK].view(np.uint32)
                 for i in range(BLOCK):
                     known[i] = max(known[i], unknown[owners[i]])
-            doubtful, changed = search_again(pixels, start, table, listed, size, best, bound, owner, winner)
-            if step > 0:
-                open_[b] = False
-                while doubtful:
-                    at = lowest_bit(doubtful)
-                    bit, i = doubtful & ~(doubtful - np.uint64(1)), start + at
-                    doubtful ^= bit
-                    winner[at], best[i], second = search_everywhere(pixels, i, table, score)
-                    bound[i] = min(second, reach * reach - norm[i])
-                    open_[b] |= best[i] >= bound[i]
-                    changed = changed | bit if winner[at] != owner[i] else changed & ~bit
+            doubtful, changed = search_again(pixels, start, table, best, bound, owner, winner, listed, size)
+            in_doubt[b] = False
+            if doubtful and step > 0:  # at first all that can win are near, and listed in the order that decides ties
+                changed, in_doubt[b] = settle(
+                    pixels, start, doubtful, changed, table, score, limit, best, bound, owner, winner
+                )
             hand_over(pixels, n, start, changed, owner, winner, population, total)
-        if steps == 0:
-            break
-        average(centers, population, total, inverse, squared)
-        moves = list_moved(centers, squared, table, which, length, unknown)
-        if moves == 0:
-            break
+        if steps > 0:
+            average(centers, population, total, inverse, squared)
     return K
 
 
@@ -379,22 +351,14 @@ def distances_to(color, i, distance):
 
 
 @compiled
-def find_palettes(y, first, end, size, side, steps, separation, by_population, at_least_two, palette, population, num):
-    """Fill palettes (B,K,C), populations (B,K) and numbers of colours (B,) for images first..end-1."""
-    _, C, H, W = y.shape
-    h, w = min(H, size), min(W, size)
-    n = h * w
-    small = np.empty((C, h, w), dtype=np.int16)
+def find_palettes(y, first, end, side, steps, separation, by_population, at_least_two, palette, population, num):
+    """Fill palettes (B,K,C), populations (B,K) and numbers of colours (B,) for thumbnails (B,C,n) first..end-1."""
+    _, C, n = y.shape
     padded = (n + BLOCK - 1) // BLOCK * BLOCK
-    centers = np.empty((3, padded), dtype=np.int32)
-    counts = np.empty(padded, dtype=np.int32)
+    centers, counts = np.empty((3, padded), dtype=np.int32), np.empty(padded, dtype=np.int32)
     kept = np.empty(n, dtype=np.int32)
     for b in range(first, end):
-        if n < H * W:
-            thumbnail(y[b], size, small)
-        else:
-            small = y[b]
-        K = lloyd(small.reshape(C, n), side, steps, centers, counts)
+        K = lloyd(y[b], side, steps, centers, counts)
         order = order_of_acceptance(counts[:K], by_population)
         num[b] = separate(centers, order, separation, at_least_two, kept)
         for k in range(num[b]):
