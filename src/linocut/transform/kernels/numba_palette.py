@@ -1,4 +1,4 @@
-"""The palette of one image, compiled: thumbnail, bins, Lloyd, separation.
+"""The palette of one thumbnail, compiled: bins, Lloyd, separation.
 
 Pixels lie in blocks of 64, sorted by bin. Two things spare work, and neither changes a bit:
 
@@ -33,13 +33,8 @@ def sort_by_bin(flat, side, bin_, order):
         for i in range(n):
             # half an eighth off every boundary, so the rounding of the product cannot matter
             bin_[i] = bin_[i] * np.int32(bins) + np.int32((np.float32(channel[i]) + np.float32(0.5)) * inverse)
-    # Neighbours share bins, and counting one bin twice in a row waits: so from four parts of the image in turn.
-    quarter = (n + 3) // 4
-    at = 0
-    for i in range(quarter):
-        for place in range(i, n, quarter):
-            order[at] = place
-            at += 1
+    for i in range(n):
+        order[i] = i
     other = np.empty(n, dtype=np.uint32)
     start = np.empty(min(bins**C, 4096) + 1, dtype=np.uint32)
     shift = 0
