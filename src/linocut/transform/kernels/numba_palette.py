@@ -264,7 +264,7 @@ def lloyd(flat, side, steps, centers, population):
             if step == 0 and not on_face[b]:
                 continue  # every pixel is nearest to its own bin's centre; on a shared face the lower bin ties
             start, size = b * BLOCK, read_marks(near, b, moves, which, listed)
-            if size == 0 and not in_doubt[b]:
+            if step > 1 and size == 0 and not in_doubt[b]:
                 continue
             if step > 1:
                 known, owners = best[start : start + BLOCK], owner[start : start + BLOCK].view(np.uint32)
