@@ -1,13 +1,16 @@
-"""The compiled CPU backend where it must hold up: in forked workers and under several threads."""
+"""The compiled CPU backend where it must hold up: in forked workers, under several threads, far from all centres."""
 
 import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+from linocut.transform.kernels import dispatch, numpy_loop
 from linocut.transform.modules import EssentialFeatures
+from linocut.transform.settings import NO_BLUR, PaletteRule
 
 pytest.importorskip("numba")
 
@@ -46,3 +49,24 @@ def test_calls_from_several_threads(draw, two_threads):
     with ThreadPoolExecutor(4) as pool:
         parts = pool.map(lambda i: transform(images[i : i + 3]), range(0, 24, 3))
         assert torch.equal(torch.cat(list(parts)), wanted)
+
+
+def crowded_corners(seed):
+    """An image (1, 3, 32, 32) of bins with crowds in far corners: blocks of pixels from which every centre is far."""
+    rng = np.random.default_rng(seed)
+    crowds = []
+    while sum(len(crowd) for crowd in crowds) < 1024:
+        cube, corner = 128 * rng.integers(0, 3, 3), rng.integers(0, 2, 3)
+        spread = rng.integers(0, 16, (64 * int(rng.integers(1, 4)), 3))
+        crowds.append(cube + np.where(corner, 127 - spread, spread))
+    eighths = np.concatenate(crowds)[:1024].T.reshape(1, 3, 32, 32)
+    return torch.from_numpy(eighths.astype(np.float32)) / 2040
+
+
+@pytest.mark.parametrize("seed", [20, 91, 201, 5018, 18584])  # each went wrong with a step of the search left out
+def test_pixels_far_from_every_center(seed):
+    kernels = dispatch.backend("numba", torch.device("cpu"))
+    y, _ = kernels.blur(crowded_corners(seed), NO_BLUR)
+    rule = PaletteRule(separation=1)
+    for ours, wanted in zip(kernels.find_palette(y, rule), numpy_loop.find_palette(y, rule), strict=True):
+        assert torch.equal(ours, wanted)
