@@ -104,16 +104,12 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
         seen = (seen or frozenset()) | frozenset(
             pixel_digests(images.pixels)
         )  # the codes were taken from these very images
+    half = request.precision == "bfloat16"
     case = Case(
         model=judged,
         images=images,
         device=device,
-        searcher=searcher(
-            judged,
-            half=request.precision == "bfloat16",
-            compiled=request.compile,
-            probe=few,
-        ),
+        searcher=searcher(judged, half=half, compiled=request.compile, probe=few),
         raw=model,
         twin=twin,
         seen=seen,
@@ -131,10 +127,13 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
         "draws": draws,
         "precision": request.precision,
     } | ({"compile": True} if request.compile else {})
+    guide = twin
+    if twin is not None:  # it only shows the way, so a quick copy will do
+        guide = searcher(twin, half=half, compiled=request.compile and isinstance(twin, nn.Module), probe=few)
     entries = plan(
         request.suite,
         radii,
-        twin=twin,
+        twin=guide,
         seen=case.seen is not None,
         fixed_codes=codebook is not None,
         also=request.attack,

@@ -96,11 +96,11 @@ class Trial:
         dice = Dice(torch.tensor([row["seed"] for row in rows], dtype=torch.int64, device=natural.device))
         starts = self._starts(batch, examples, lost).to(natural.device) if entry.starts else None
         try:
-            result = self._search(attack, natural, labels, threat, dice, starts)
+            result, prediction = self._search(attack, natural, labels, threat, dice, starts)
         except NotApplicable:
             return [row | {"applicable": False} for row in rows]
         self._require_inside(entry, result, natural)
-        candidates = (predict(self.case.model, result.images) != labels).nonzero().squeeze(1)
+        candidates = (prediction != labels).nonzero().squeeze(1)
         found = self._columns(entry, result, natural, labels, candidates)
         for row, *values in zip(rows, *found.values(), strict=True):
             row.update(zip(found, values, strict=True))
@@ -108,26 +108,28 @@ class Trial:
         self._keep_figures(entry, batch, examples, result.images, result.trace)
         return rows
 
-    def _search(self, attack: Attack, natural, labels, threat: ThreatModel, dice: Dice, starts) -> Result:
-        """What the attack finds on the searcher, and again on the model where that does not believe the find.
+    def _search(
+        self, attack: Attack, natural, labels, threat: ThreatModel, dice: Dice, starts
+    ) -> tuple[Result, torch.Tensor]:
+        """What the attack finds on the searcher, and the model's predictions for it.
 
-        A quicker copy may see an example as broken at its first step and so never really attack it.
+        Where the model does not believe a find, the attack runs again on the model itself: a quicker copy may see an
+        example as broken at its first step and so never really attack it.
         """
         result = attack.run(self.case.searcher, natural, labels, threat, dice, starts)
-        if self.case.searcher is self.case.model or not bool(result.broken.any()):
-            return result
-        doubtful = result.broken & (predict(self.case.model, result.images) == labels)
-        rows = doubtful.nonzero().squeeze(1)
-        if len(rows) == 0:
-            return result
+        prediction = predict(self.case.model, result.images)
+        rows = (result.broken & (prediction == labels)).nonzero().squeeze(1)
+        if self.case.searcher is self.case.model or len(rows) == 0:
+            return result, prediction
         some = None if starts is None else starts[rows]
         again = attack.run(self.case.model, natural[rows], labels[rows], threat, dice.select(rows), some)
-        return Result(
+        result = Result(
             *(
                 None if old is None or new is None else old.index_copy(0, rows, new)
                 for old, new in zip(result, again, strict=True)
             )  # type: ignore[arg-type]
         )
+        return result, prediction.index_copy(0, rows, predict(self.case.model, again.images))
 
     def _require_inside(self, entry: Entry, result: Result, natural: torch.Tensor) -> None:
         assert entry.threat is not None

@@ -35,12 +35,17 @@ def through_soft_codebook(
     """
     grads, pixels = grad.flatten(2), y.flatten(2)
     back = torch.empty_like(grads)
-    K = palette.shape[1] if y.device.type != "cpu" or not len(y) else int(num_colors.max())
+    # A graph that is being captured cannot wait for a number; elsewhere the wait is far shorter than the padding.
+    K = palette.shape[1] if _captured(y) or not len(y) else int(num_colors.max())
     colors = palette[:, :K].to(torch.float32)
     missing = torch.arange(K, device=y.device) >= num_colors[:, None]
     for b, n in strips(len(y), pixels.shape[2], K * y.shape[1], y.device):
         back[b, :, n] = _soft_strip(grads[b, :, n], pixels[b, :, n], colors[b], missing[b], softness)
     return back.view(grad.shape)
+
+
+def _captured(y: torch.Tensor) -> bool:
+    return y.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
 def _soft_strip(
