@@ -23,7 +23,7 @@ GREY_ATTA: dict[str, Any] = {"step_size": 0.01, "reset_every": 0, "epochs": 60, 
 
 
 def mnist(row: str = "baseline") -> TrainingConfig:
-    """MNIST, eps 0.3. Cost: not measured.
+    """MNIST, eps 0.3. Cost: 11 minutes on an H200, 14 through AC+AB, by timed steps.
 
     baseline                  96.53 /  0.00 / 87.47
     fixed-pretrained          96.30 / 28.75 / 93.85
@@ -44,7 +44,7 @@ def mnist(row: str = "baseline") -> TrainingConfig:
 
 
 def fashion_mnist(row: str = "baseline") -> TrainingConfig:
-    """Fashion-MNIST, eps 0.1. Cost: not measured.
+    """Fashion-MNIST, eps 0.1. Cost: 6 minutes on an H200, 7 through AC+AB, by timed steps.
 
     baseline                  81.74 / 13.82 / 69.80
     fixed-pretrained          78.95 / 43.41 / 66.69
@@ -86,7 +86,9 @@ def cifar_10(row: str = "baseline") -> TrainingConfig:
 
 
 def gtsrb(row: str = "baseline") -> TrainingConfig:
-    """GTSRB, WRN-34-10, eps 8/255; crops but no flips: a mirrored sign is another. Cost: not measured.
+    """GTSRB, WRN-34-10, eps 8/255; crops but no flips: a mirrored sign is another.
+
+    Cost: 39 minutes on an H200, with AC+AB or without, by timed steps.
 
     baseline                  92.47 / 57.28 / 78.24
     fixed-pretrained          92.31 / 59.82 / 81.16
@@ -106,7 +108,7 @@ def gtsrb(row: str = "baseline") -> TrainingConfig:
 
 
 def resisc45(row: str = "baseline") -> TrainingConfig:
-    """RESISC45, ResNet-34 on 256x256, eps 8/255. Cost: not measured.
+    """RESISC45, ResNet-34 on 256x256, eps 8/255. Cost: 44 minutes on an H200, 47 through AC+AB, by timed steps.
 
     baseline                  82.00 / 12.09 / 43.89
     fixed-pretrained          81.89 / 16.36 / 46.27
@@ -127,7 +129,7 @@ def resisc45(row: str = "baseline") -> TrainingConfig:
 
 
 def imagenette(row: str = "baseline") -> TrainingConfig:
-    """Imagenette, ResNet-34 on 224x224, eps 4/255. Cost: not measured.
+    """Imagenette, ResNet-34 on 224x224, eps 4/255. Cost: 14 minutes on an H200, 15 through AC+AB, by timed steps.
 
     baseline                  93.58 / 65.50 / 75.97
     fixed-pretrained          93.45 / 70.83 / 78.70
