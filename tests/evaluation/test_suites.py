@@ -142,3 +142,12 @@ def test_autoattack_is_four_lines_a_norm():
                 f"{norm}/autoattack-fab-t": "gradient",
                 f"{norm}/autoattack-square": "query",
             }
+
+
+def test_whole_levels_are_searched_last_in_a_ball_rounded_as_images_are():
+    for suite in ("strong", "full"):
+        entries = plan(suite, balls("cifar-10", 3072, ("linf", "l2")))
+        for norm, eps in (("linf", 8 / 255), ("l2", 1.74)):
+            last = [entry for entry in entries if entry.threat is not None and entry.threat.norm == norm][-1]
+            assert (last.name, last.kind, last.starts) == (f"{norm}/pgd-whole-levels", "levels", "fragile")
+            assert last.threat.eps == pytest.approx(eps)

@@ -15,6 +15,7 @@ from linocut.attacks.square import Square
 from linocut.attacks.surrogate import SurrogatePGD
 from linocut.attacks.threat import ThreatModel
 from linocut.attacks.transfer import Continued, TransferPGD
+from linocut.attacks.whole_levels import WholeLevelPGD
 
 __all__ = [
     "APGD",
@@ -35,5 +36,6 @@ __all__ = [
     "TargetedAPGD",
     "ThreatModel",
     "TransferPGD",
+    "WholeLevelPGD",
     "example_seed",
 ]

@@ -21,7 +21,7 @@ class PGD:
 
     `step_size` is absolute; where it is None, a step is `path_ratio` * eps / num_steps, so that the whole
     path is path_ratio times the radius. `random_start` None means uniform for L-inf and none for L2.
-    Variants of this attack differ in `probe` alone: where the loss and the gradient come from.
+    Variants of this attack differ in `probe`, where the loss and the gradient come from, and in `shown`.
     Paper: section 5, PGD with BPDA.
     """
 
@@ -56,6 +56,10 @@ class PGD:
         drawn = threat.norm == "linf" if self.random_start is None else self.random_start
         return threat.random_start(images, dice) if drawn else threat.project(images, images)
 
+    def shown(self, points: torch.Tensor, natural: torch.Tensor, threat: ThreatModel) -> torch.Tensor:
+        """What the model is asked about, and what is kept: the iterates themselves."""
+        return points
+
     def run(
         self,
         model: Model,
@@ -74,10 +78,12 @@ class PGD:
         for step in range(self.num_steps):
             if len(pursuit) == 0:
                 break
-            reading = probe(points, pursuit, step)
-            pursuit.see(points, reading.loss, reading.prediction, queries=reading.queries, steps=1)
+            shown = self.shown(points, pursuit.natural, threat)
+            reading = probe(shown, pursuit, step)
+            pursuit.see(shown, reading.loss, reading.prediction, queries=reading.queries, steps=1)
             points, gradient = pursuit.stay(points, reading.gradient)
             points = threat.step(points, gradient, size, pursuit.natural)
         if len(pursuit):
-            pursuit.see(points, *look(model, points, pursuit.labels, losses.by_name(self.loss)))
+            shown = self.shown(points, pursuit.natural, threat)
+            pursuit.see(shown, *look(model, shown, pursuit.labels, losses.by_name(self.loss)))
         return pursuit.result()

@@ -18,6 +18,7 @@ from linocut.attacks.square import Square
 from linocut.attacks.surrogate import SurrogatePGD
 from linocut.attacks.threat import ThreatModel
 from linocut.attacks.transfer import Continued, TransferPGD
+from linocut.attacks.whole_levels import LEVELS, WholeLevelPGD
 from linocut.evaluation.balls import Ball
 from linocut.evaluation.case import Model
 from linocut.evaluation.entry import Entry
@@ -103,6 +104,17 @@ def reuse(ball: Ball, name: str = "reuse-linf") -> Entry:
     return entry(ball.threat, Reuse(name=name), kind="reuse", starts="linf")
 
 
+def in_whole_levels(ball: Ball) -> Entry:
+    """A search among whole grey levels, from the successes that rounding undid; for the finding `quantised`.
+
+    An L-inf ball that ends between two levels is rounded as its images are: 0.031 becomes 8 levels.
+    """
+    threat = ball.threat
+    if threat.norm == "linf":
+        threat = ThreatModel("linf", round(LEVELS * threat.eps) / LEVELS)
+    return entry(threat, WholeLevelPGD(), column="probe", kind="levels", starts="fragile")
+
+
 def fast(ball: Ball, twin: Model | None) -> list[Entry]:
     """A minute on a CPU for a small model: short climbs with long steps, few queries."""
     attacks: list[Attack] = [
@@ -143,13 +155,13 @@ def strong(ball: Ball, twin: Model | None) -> list[Entry]:
         across = TransferPGD(name="transfer", num_steps=100, source=twin, any_iterate=True)
         attacks += [across, Continued(first=across, second=_climb("pgd-ce", _MIDDLE[norm][0]))]
     attacks += [RandomNoise(draws=100), Square(name="square", num_queries=5000)]
-    return worst_case(ball, attacks)
+    return [*worst_case(ball, attacks), in_whole_levels(ball)]
 
 
 def full(ball: Ball, twin: Model | None) -> list[Entry]:
     """The strong list, then longer climbs from new starts and 10,000 random draws on 100 examples."""
-    gradients = [line for line in strong(ball, twin) if line.kind not in ("noise", "query")]
-    last = [line for line in strong(ball, twin) if line.kind in ("noise", "query")]
+    gradients = [line for line in strong(ball, twin) if line.kind not in ("noise", "query", "levels")]
+    last = [line for line in strong(ball, twin) if line.kind in ("noise", "query", "levels")]
     longer: list[Attack] = [
         PGD(
             name="pgd-margin-1000",

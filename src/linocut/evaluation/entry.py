@@ -30,8 +30,9 @@ class Entry:
 
     column: "published" runs on every example; "worst" only on those that nothing has broken yet; "probe" runs
     on every example and serves a finding. Whatever breaks an example inside the ball counts.
-    kind: how the findings sort it: gradient, query, noise, transfer, reuse, radius, rival.
-    limit: only the first so many examples of the sample. starts: "linf" hands over L-inf successes.
+    kind: how the findings sort it: gradient, query, noise, transfer, reuse, radius, rival, levels.
+    limit: only the first so many examples of the sample. starts: "linf" hands over L-inf successes, "fragile" those
+    of the entry's own norm that died when they were rounded to whole grey levels.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Entry:
     column: Column
     kind: str = ""
     limit: int | None = None
-    starts: Literal["linf"] | None = None
+    starts: Literal["linf", "fragile"] | None = None
 
     def described(self) -> dict[str, Any]:
         """The entry as the header holds it, with the digest that its rows carry."""

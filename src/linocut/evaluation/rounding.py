@@ -3,6 +3,7 @@
 import torch
 
 from linocut.attacks.threat import ThreatModel
+from linocut.attacks.whole_levels import reach
 from linocut.evaluation.balls import holds
 from linocut.evaluation.case import Model, predict
 
@@ -32,6 +33,6 @@ def rounded_onwards(images: torch.Tensor, natural: torch.Tensor, threat: ThreatM
     away = torch.where(levels > start, levels.ceil(), levels.floor())
     away = torch.where(near_whole, levels.round(), away)
     if threat.norm == "linf":
-        reach = int(255 * threat.eps + 1e-6)
-        away = torch.minimum(torch.maximum(away, start - reach), start + reach)
+        most = reach(threat)
+        away = torch.minimum(torch.maximum(away, start - most), start + most)
     return (away.clamp(0, 255) / 255).float()

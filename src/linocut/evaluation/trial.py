@@ -94,7 +94,7 @@ class Trial:
         attack, threat = cast(Attack, entry.attack), cast(ThreatModel, entry.threat)
         rows = [self._basics(entry, e, label) for e, label in zip(examples, labels.tolist(), strict=True)]
         dice = Dice(torch.tensor([row["seed"] for row in rows], dtype=torch.int64, device=natural.device))
-        starts = self._starts(batch, examples, lost).to(natural.device) if entry.starts else None
+        starts = self._starts(entry, batch, examples, lost).to(natural.device) if entry.starts else None
         try:
             result, prediction = self._search(attack, natural, labels, threat, dice, starts)
         except NotApplicable:
@@ -171,13 +171,19 @@ class Trial:
     def _keep(
         self, entry: Entry, batch: Batch, rows: list[dict], result: Result, candidates: list[int], lost: Lost
     ) -> None:
-        """Keeps the images of broken rows that count, but a probe's only where nothing broke the example before."""
+        """Keeps the images of broken rows that count, but a probe's only where nothing broke the example before.
+
+        One that breaks a fragile example in whole levels is kept too: nothing did that before.
+        """
         if not counts(entry, self.radii):
             return
         assert entry.threat is not None
         before = lost[entry.threat.norm]
         claimed = {
-            i for i in candidates if rows[i]["broken"] and (entry.column != "probe" or rows[i]["example"] not in before)
+            i
+            for i in candidates
+            if rows[i]["broken"]
+            and (entry.column != "probe" or entry.starts == "fragile" or rows[i]["example"] not in before)
         }
         if not claimed:
             return
@@ -196,12 +202,14 @@ class Trial:
             shard["example"] = torch.tensor([examples[i] for i in shown])
             shards.write(shards.path_of(self.folder, "figures", entry.name, batch.number), shard)
 
-    def _starts(self, batch: Batch, examples: list[int], lost: Lost) -> torch.Tensor:
-        """The adversarial images that broke these examples in L-inf."""
+    def _starts(self, entry: Entry, batch: Batch, examples: list[int], lost: Lost) -> torch.Tensor:
+        """The adversarial images that broke these examples, in L-inf or in the entry's own norm."""
+        assert entry.threat is not None
+        norm = "linf" if entry.starts == "linf" else entry.threat.norm
         by_entry: dict[str, dict[int, torch.Tensor]] = {}
         found = []
         for example in examples:
-            name = lost["linf"][example]
+            name = lost[norm][example]
             assert name is not None
             if name not in by_entry:
                 by_entry[name] = shards.images_of(self.folder, name, batch.number)

@@ -1,0 +1,58 @@
+"""PGD among the images that a PNG can hold."""
+
+from dataclasses import dataclass
+
+import torch
+
+from linocut.attacks.pgd import PGD
+from linocut.attacks.threat import ThreatModel
+
+LEVELS = 255
+# Rounding lengthens a move a little: in L2 the longest of these that still ends inside the ball is taken.
+_SHRINKS = (1.0, 0.9995, 0.999, 0.998, 0.995, 0.99, 0.98)
+
+
+def reach(threat: ThreatModel) -> int:
+    """How many whole levels a value may move in an L-inf ball."""
+    return int(LEVELS * threat.eps + 1e-6)
+
+
+def in_whole_levels(points: torch.Tensor, natural: torch.Tensor, threat: ThreatModel) -> torch.Tensor:
+    """The points in whole levels and in the ball, (B,C,H,W); the natural images are in whole levels themselves."""
+    start = natural.double().mul(LEVELS).round_()
+    moved = points.double().mul(LEVELS).sub_(start)
+    if threat.norm == "linf":
+        most = reach(threat)
+        return ((start + moved.round_().clamp_(-most, most)).clamp_(0, LEVELS) / LEVELS).to(points.dtype)
+    levels, missing = start + moved.trunc(), torch.ones(len(points), dtype=torch.bool, device=points.device)
+    for shrink in _SHRINKS:
+        tried = (start + (moved * shrink).round_()).clamp_(0, LEVELS)
+        length = torch.linalg.vector_norm((tried - start).flatten(1), dim=1)
+        found = missing & (length <= LEVELS * threat.eps)
+        levels = torch.where(found[:, None, None, None], tried, levels)
+        missing &= ~found
+    return (levels.clamp_(0, LEVELS) / LEVELS).to(points.dtype)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeLevelPGD(PGD):
+    """PGD that climbs between the levels and is judged on them: the nearest image in whole levels decides.
+
+    A point that lies barely across a boundary is lost when it is rounded; that it was found between two levels does
+    not say that there is none on them. A step is at least two levels in L-inf, or rounding would undo it.
+    """
+
+    name: str = "pgd-whole-levels"
+    num_steps: int = 100
+    path_ratio: float = 5.0
+    loss: str = "margin"
+    any_iterate: bool = True
+
+    def step_for(self, threat: ThreatModel) -> float:
+        """How long one step is in this threat model."""
+        step = super().step_for(threat)
+        return max(step, 2 / LEVELS) if threat.norm == "linf" else step
+
+    def shown(self, points: torch.Tensor, natural: torch.Tensor, threat: ThreatModel) -> torch.Tensor:
+        """The points in whole levels."""
+        return in_whole_levels(points, natural, threat)
