@@ -4,8 +4,8 @@
 
 For each row's folder (model and ledger-strong): the examples whose images are kept, that were broken, and of whose
 adversarial images none breaks the network in whole levels; then `pgd-whole-levels` from the image that broke each.
-In L-infinity twice: in the ball itself, which may end between two levels, and in one rounded to whole levels, as rounding
-images does (0.031 becomes 8).
+In L-infinity twice: in the ball itself, which may end between two levels, and in one rounded to whole levels as images
+are (0.031 becomes 8).
 """
 
 import argparse
