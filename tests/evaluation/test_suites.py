@@ -74,7 +74,7 @@ def test_every_suite_is_in_order(suite):
         last = [kind for kind in kinds if kind in ("noise", "query")]
         assert kinds[len(kinds) - len(last) :] == last  # gradients go before what asks what gradients missed
         assert all(getattr(entry.attack, "any_iterate", True) for entry in own if entry.column == "worst")
-    if suite != "paper":
+    if suite not in ("paper", "alternatives"):
         assert names.index("l2/reuse-linf") < names.index("l2/square")
     for entry in entries:
         assert entry.described()["config"] == entry.config
@@ -151,3 +151,14 @@ def test_whole_levels_are_searched_last_in_a_ball_rounded_as_images_are():
             last = [entry for entry in entries if entry.threat is not None and entry.threat.norm == norm][-1]
             assert (last.name, last.kind, last.starts) == (f"{norm}/pgd-whole-levels", "levels", "fragile")
             assert last.threat.eps == pytest.approx(eps)
+
+
+def test_the_alternatives_differ_from_the_published_attack_in_their_gradient_alone():
+    entries = [entry for entry in plan("alternatives", CIFAR) if entry.threat is not None]
+    assert all(entry.limit is None and entry.column in ("published", "worst") for entry in entries)
+    for norm in BOTH:
+        own = [entry for entry in entries if entry.column == "published" and entry.threat.norm == norm]
+        names = [entry.name.partition("/")[2].removesuffix("-published") for entry in own]
+        assert names == ["pgd", "edges", "few-colors", "soft", "identity"]
+        ways = {(e.attack.num_steps, e.attack.step_size, e.attack.loss, e.attack.any_iterate) for e in own}
+        assert ways == {(CIFAR[norm].num_steps, CIFAR[norm].step_size, "cross_entropy", False)}

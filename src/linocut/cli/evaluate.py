@@ -12,7 +12,8 @@ def evaluate(
     data: Annotated[str, typer.Option(help="the data set by name")],
     out: Annotated[Path, typer.Option(help="the ledger's folder; run again to go on")],
     suite: Annotated[
-        str, typer.Option(help="fast, paper, strong, full; names of attacks with commas; or module:function")
+        str,
+        typer.Option(help="fast, paper, alternatives, strong, full; names of attacks with commas; or module:function"),
     ] = "strong",
     attack: Annotated[
         str | None,

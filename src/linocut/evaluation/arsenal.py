@@ -134,6 +134,21 @@ def paper(ball: Ball, twin: Model | None) -> list[Entry]:
     return [entry(ball.threat, attack, column="published", kind="query", limit=500)]
 
 
+def alternatives(ball: Ball, twin: Model | None) -> list[Entry]:
+    """The paper's other adaptive attacks, and the identity for the whole transform, on every example.
+
+    Steps and their length are those of the published PGD, so that only the gradient differs.
+    """
+    steps = {"num_steps": ball.num_steps, "step_size": ball.step_size}
+    attacks: list[Attack] = [
+        EdgePGD(name="edges-published", **steps),  # type: ignore[arg-type]
+        PrintablePGD(name="few-colors-published", **steps),  # type: ignore[arg-type]
+        SurrogatePGD(name="soft-published", surrogate="soft", **steps),  # type: ignore[arg-type]
+        SurrogatePGD(name="identity-published", surrogate="identity", **steps),  # type: ignore[arg-type]
+    ]
+    return [entry(ball.threat, attack, column="published", kind="gradient") for attack in attacks]
+
+
 def strong(ball: Ball, twin: Model | None) -> list[Entry]:
     """What *worst case* means: about 3,000 gradients and 5,000 queries for an example that nothing breaks."""
     norm = ball.threat.norm
