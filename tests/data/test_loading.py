@@ -24,9 +24,23 @@ from linocut.errors import InputError
         ({"name": "digits", "device": "nowhere"}, "device 'nowhere'"),
     ],
 )
-def test_a_wrong_argument_is_refused_with_a_reason(arguments, reason):
+def test_a_wrong_argument_is_refused_with_a_reason(arguments, reason, monkeypatch):
+    monkeypatch.delenv("LINOCUT_DATA", raising=False)
     with pytest.raises(InputError, match=reason):
         load(**arguments)
+
+
+def test_the_environment_names_the_folder_of_data_sets_but_not_a_folder_of_pictures(tmp_path, monkeypatch):
+    monkeypatch.setenv("LINOCUT_DATA", str(tmp_path / "named"))
+    with pytest.raises(InputError, match=f"download mnist --root {tmp_path / 'named'}"):
+        load("mnist")
+    with pytest.raises(InputError, match=f"download mnist --root {tmp_path / 'given'}"):
+        load("mnist", tmp_path / "given")
+    with pytest.raises(InputError, match="folder needs root"):
+        load("folder")
+    monkeypatch.setenv("LINOCUT_DATA", "")
+    with pytest.raises(InputError, match="mnist needs root"):
+        load("mnist")
 
 
 @pytest.mark.parametrize("name", ["mnist", "fashion-mnist", "cifar-10", "gtsrb", "resisc45", "imagenette"])

@@ -1,5 +1,6 @@
 """load: every data set by its name."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,8 +28,8 @@ def load(
 ) -> Images:
     """One split of a data set, as uint8 on the device.
 
-    root: the folder that holds the official folders (mnist/, GTSRB/, ...); for `folder` and `npz` the
-    folder or file itself; `digits` needs none. image_size: the side to resize to, where the files do not
+    root: the folder that holds the official folders (mnist/, GTSRB/, ...), LINOCUT_DATA if left out; for `folder` and
+    `npz` the folder or file itself; `digits` needs none. image_size: the side to resize to, where the files do not
     fix it. cache: True keeps decoded files in ROOT/.linocut-cache, a folder keeps them there, False
     keeps nothing. seed: chooses the test images where the authors of a set did not. Nothing is downloaded.
     """
@@ -45,6 +46,12 @@ def load(
     if len(images) == 0:
         raise InputError(f"{name}: no image for {split!r} (where a class has only one, it is for training)")
     return _moved(images, device)
+
+
+def root_from_environment() -> Path | None:
+    """The folder of data sets that LINOCUT_DATA names; None where it names none."""
+    named = os.environ.get("LINOCUT_DATA")
+    return Path(named) if named else None
 
 
 def _moved(images: Images, device: str | torch.device) -> Images:
@@ -71,8 +78,11 @@ def _read(
         from linocut.data.digits import read_digits
 
         return read_digits(split, image_size, seed)
+    root = root or (None if name in ("folder", "npz") else root_from_environment())
     if root is None:
-        raise InputError(f"{name} needs root, the folder that holds its files")
+        raise InputError(
+            f"{name} needs root, the folder that holds its files (LINOCUT_DATA names that of all data sets)"
+        )
     place = Path(root)
     if name in ("mnist", "fashion-mnist", "cifar-10", "npz"):
         images = _read_arrays(name, place, split, seed)

@@ -1,7 +1,6 @@
 """What a user asks for, turned into a case, a plan and a sample."""
 
 import json
-import os
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +10,7 @@ from torch import nn
 
 from linocut.data import Images
 from linocut.data import load as load_data
+from linocut.data.loading import root_from_environment
 from linocut.errors import InputError
 from linocut.evaluation.admission import require_logits, require_own_logits
 from linocut.evaluation.balls import Norm, balls
@@ -215,7 +215,7 @@ def _data(request: Request, split: str) -> Images:
 
 def _root(request: Request) -> Path | None:
     """The folder of data sets that was named, or else that of the environment."""
-    return request.root or (Path(os.environ["LINOCUT_DATA"]) if "LINOCUT_DATA" in os.environ else None)
+    return request.root or root_from_environment()
 
 
 def _image_size(request: Request) -> int | None:

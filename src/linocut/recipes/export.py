@@ -1,6 +1,5 @@
 """A saved model becomes an ONNX file, checked on real images where there are any."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,9 +51,8 @@ def _test_images(name: str | None, root: Path | None, side: int | None, n: int, 
     """(B,C,H,W): the first n test images; None where they cannot be read and nobody asked for them."""
     if name is None:
         return None
-    place = root or (Path(os.environ["LINOCUT_DATA"]) if "LINOCUT_DATA" in os.environ else None)
     try:
-        images = load_data(name, root=place, split="test", image_size=side)
+        images = load_data(name, root=root, split="test", image_size=side)
     except InputError:
         if required:
             raise

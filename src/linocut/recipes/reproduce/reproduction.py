@@ -1,6 +1,5 @@
 """One call of `linocut reproduce`: from what was asked for to a plan with estimates, and its execution."""
 
-import os
 import platform
 import tempfile
 from collections.abc import Callable, Sequence
@@ -10,6 +9,7 @@ from typing import Any
 
 import torch
 
+from linocut.data.loading import root_from_environment
 from linocut.recipes.reproduce import plan_file, runner, stamps
 from linocut.recipes.reproduce.calibration import Calibration
 from linocut.recipes.reproduce.estimates import estimate
@@ -68,8 +68,7 @@ def prepare(
     timed: whether anyone wants the estimates. `tell` hears which network is being timed: on a CPU a large one takes
     a minute.
     """
-    root = root or (Path(os.environ["LINOCUT_DATA"]) if "LINOCUT_DATA" in os.environ else None)
-    shop = Workshop(out=out.absolute(), shelf=Shelf(root), device=device)
+    shop = Workshop(out=out.absolute(), shelf=Shelf(root or root_from_environment()), device=device)
     runner.check_folder(shop)
     check_can_report()
     numerics = plan_file.numerics_of(shop)
