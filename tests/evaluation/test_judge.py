@@ -393,7 +393,8 @@ def test_what_rounding_undoes_is_searched_for_in_whole_levels(judged, tmp_path):
     model, images = Frail(), pictures()
     tight = PGD(name="pgd", num_steps=1, step_size=0.4 / 255, random_start=False, any_iterate=True)
     wide = ThreatModel("linf", 2.9 / 255)
-    levels = line(WholeLevelPGD(num_steps=5), wide, "probe", "levels", starts="fragile")
+    # As in a suite, in a ball that was rounded up: it breaks nobody new, and its images are kept and checked.
+    levels = line(WholeLevelPGD(num_steps=5), ThreatModel("linf", 3 / 255), "probe", "levels", starts="fragile")
     radii = {"linf": wide.eps}
     record = judged(model, [CLEAN, line(tight, wide)], images=images, radii=radii, folder="rounded")
     standing = record.worst("linf").count
@@ -409,13 +410,16 @@ def test_what_rounding_undoes_is_searched_for_in_whole_levels(judged, tmp_path):
     tried = record.of["linf/pgd-whole-levels"]
     assert set(tried) == fragile
     score = ((images.unit() - 0.5) * direction()).flatten(1).sum(dim=1).abs()
-    falls = {e for e in fragile if score[e] < 2 / 255 * direction().abs().sum()}
+    falls = {e for e in fragile if score[e] < 3 / 255 * direction().abs().sum()}
     assert {row.example for row in tried.values() if row.broken} == falls
     assert 0 < len(falls) < len(fragile)
     assert all(row.image for row in tried.values() if row.broken)
     found = quantised(record, "linf")
     assert found.numbers["rounded"]["count"] == standing + len(fragile) - len(falls)
     assert found.sentence.startswith("Searched for in whole levels too")
+    assert "linf/pgd-whole-levels" not in record.counting("linf")
+    del tried[min(fragile)]  # as if an attack that came later had broken it
+    assert quantised(record, "linf").sentence.startswith("Rounded to whole levels")
     outcome = verify(tmp_path / "ledger", model, torch.device("cpu"))
     assert outcome.failures == []
     assert outcome.claims == 60 + (60 - standing) + len(falls)

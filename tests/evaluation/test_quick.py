@@ -9,8 +9,11 @@ from linocut.attacks.losses import margin
 from linocut.attacks.pgd import PGD
 from linocut.attacks.square import Square
 from linocut.attacks.threat import ThreatModel
+from linocut.attacks.transfer import TransferPGD
 from linocut.errors import InputError
+from linocut.evaluation.arsenal import entry
 from linocut.evaluation.quick import Quick, finest_format, searcher
+from linocut.evaluation.request import _guide
 from linocut.evaluation.stranger import Preprocessed
 from linocut.evaluation.wrapped import Expectation
 from linocut.models import Defended
@@ -229,3 +232,26 @@ def test_a_copy_without_the_models_gradient_is_refused(images):
     searcher(Forgetful(linear()), half=False, compiled=True, probe=images[:4])
     with pytest.raises(InputError, match="gradients are not the model's"):
         searcher(Forgetful(linear()), half=True, compiled=False, probe=images[:4])
+
+
+def test_a_twin_without_a_faithful_copy_guides_by_itself(images):
+    class Restless(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.network = linear()
+
+        def forward(self, x):
+            return self.network(x + torch.randn_like(x))
+
+    calm, restless = linear(), Restless()
+    assert isinstance(_guide(calm, images[:8], half=True, compiled=False), Quick)
+    assert _guide(calm, images[:8], half=False, compiled=False) is calm
+    assert _guide(restless, images[:8], half=True, compiled=False) is restless
+
+
+def test_an_entry_is_described_the_same_with_a_quick_copy_of_its_twin(images):
+    threat, twin = ThreatModel("linf", 0.1), linear()
+    described = {
+        entry(threat, TransferPGD(source=source)).config for source in (twin, Quick(twin, twin, dtype=torch.bfloat16))
+    }
+    assert len(described) == 1

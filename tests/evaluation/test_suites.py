@@ -65,7 +65,7 @@ def test_every_suite_is_in_order(suite):
     names = [entry.name for entry in entries]
     assert len(set(names)) == len(names)
     assert names[:4] == ["clean", "measure/gradient", "measure/repeat", "measure/seen"]
-    norms = [name.split("/")[0] for name in names if name.startswith("l")]
+    norms = [name.split("/")[0] for name in names if name.startswith("l") and not name.endswith("whole-levels")]
     assert norms == sorted(norms, reverse=True)  # linf first: l2 reuses what it broke
     for norm in BOTH:
         own = [entry for entry in entries if entry.threat and entry.threat.norm == norm]
@@ -147,10 +147,14 @@ def test_autoattack_is_four_lines_a_norm():
 def test_whole_levels_are_searched_last_in_a_ball_rounded_as_images_are():
     for suite in ("strong", "full"):
         entries = plan(suite, balls("cifar-10", 3072, ("linf", "l2")))
-        for norm, eps in (("linf", 8 / 255), ("l2", 1.74)):
-            last = [entry for entry in entries if entry.threat is not None and entry.threat.norm == norm][-1]
-            assert (last.name, last.kind, last.starts) == (f"{norm}/pgd-whole-levels", "levels", "fragile")
-            assert last.threat.eps == pytest.approx(eps)
+        assert [entry.name for entry in entries[-2:]] == ["linf/pgd-whole-levels", "l2/pgd-whole-levels"]
+        for entry, eps in zip(entries[-2:], (8 / 255, 1.74), strict=True):
+            assert (entry.kind, entry.starts) == ("levels", "fragile")
+            assert entry.threat.eps == pytest.approx(eps)
+    for eps, levels in ((0.3, 76), (0.1, 25), (8 / 255, 8), (0.0314, 8), (0.5 / 255, None)):  # halves go down
+        last = plan("strong", balls("mnist", 784, ("linf",), eps=eps))[-1]
+        assert last.threat.eps == (levels / 255 if levels else eps)
+        assert (last.kind == "levels") == (levels is not None)
 
 
 def test_the_alternatives_differ_from_the_published_attack_in_their_gradient_alone():

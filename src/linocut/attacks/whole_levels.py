@@ -8,8 +8,7 @@ from linocut.attacks.pgd import PGD
 from linocut.attacks.threat import ThreatModel
 
 LEVELS = 255
-# Rounding lengthens a move a little: in L2 the longest of these that still ends inside the ball is taken.
-_SHRINKS = (1.0, 0.9995, 0.999, 0.998, 0.995, 0.99, 0.98)
+SHRINKS = (1.0, 0.998, 0.995, 0.99, 0.98)  # of an L2 move, where rounding would take it out of the ball
 
 
 def reach(threat: ThreatModel) -> int:
@@ -18,14 +17,17 @@ def reach(threat: ThreatModel) -> int:
 
 
 def in_whole_levels(points: torch.Tensor, natural: torch.Tensor, threat: ThreatModel) -> torch.Tensor:
-    """The points in whole levels and in the ball, (B,C,H,W); the natural images are in whole levels themselves."""
+    """The points in whole levels and in the ball, (B,C,H,W); the natural images are in whole levels themselves.
+
+    An L2 move of less than half a level a value rounds to nothing.
+    """
     start = natural.double().mul(LEVELS).round_()
     moved = points.double().mul(LEVELS).sub_(start)
     if threat.norm == "linf":
         most = reach(threat)
         return ((start + moved.round_().clamp_(-most, most)).clamp_(0, LEVELS) / LEVELS).to(points.dtype)
     levels, missing = start + moved.trunc(), torch.ones(len(points), dtype=torch.bool, device=points.device)
-    for shrink in _SHRINKS:
+    for shrink in SHRINKS:
         tried = (start + (moved * shrink).round_()).clamp_(0, LEVELS)
         length = torch.linalg.vector_norm((tried - start).flatten(1), dim=1)
         found = missing & (length <= LEVELS * threat.eps)
@@ -39,7 +41,7 @@ class WholeLevelPGD(PGD):
     """PGD that climbs between the levels and is judged on them: the nearest image in whole levels decides.
 
     A point that lies barely across a boundary is lost when it is rounded; that it was found between two levels does
-    not say that there is none on them. A step is at least two levels in L-inf, or rounding would undo it.
+    not say that there is none on them. A step is at least two levels in L-inf, so that it shows.
     """
 
     name: str = "pgd-whole-levels"

@@ -104,15 +104,18 @@ def reuse(ball: Ball, name: str = "reuse-linf") -> Entry:
     return entry(ball.threat, Reuse(name=name), kind="reuse", starts="linf")
 
 
-def in_whole_levels(ball: Ball) -> Entry:
+def level_search(ball: Ball) -> list[Entry]:
     """A search among whole grey levels, from the successes that rounding undid; for the finding `quantised`.
 
-    An L-inf ball that ends between two levels is rounded as its images are: 0.031 becomes 8 levels.
+    An L-inf ball that ends between two levels is rounded, half a level down: 0.031 becomes 8 levels, as its images do.
+    There is nothing to search in a ball of none.
     """
     threat = ball.threat
     if threat.norm == "linf":
-        threat = ThreatModel("linf", round(LEVELS * threat.eps) / LEVELS)
-    return entry(threat, WholeLevelPGD(), column="probe", kind="levels", starts="fragile")
+        threat = ThreatModel("linf", max(0, math.ceil(LEVELS * threat.eps - 0.5 - 1e-6)) / LEVELS)
+    if threat.eps == 0:
+        return []
+    return [entry(threat, WholeLevelPGD(), column="probe", kind="levels", starts="fragile")]
 
 
 def fast(ball: Ball, twin: Model | None) -> list[Entry]:
@@ -170,13 +173,13 @@ def strong(ball: Ball, twin: Model | None) -> list[Entry]:
         across = TransferPGD(name="transfer", num_steps=100, source=twin, any_iterate=True)
         attacks += [across, Continued(first=across, second=_climb("pgd-ce", _MIDDLE[norm][0]))]
     attacks += [RandomNoise(draws=100), Square(name="square", num_queries=5000)]
-    return [*worst_case(ball, attacks), in_whole_levels(ball)]
+    return worst_case(ball, attacks)
 
 
 def full(ball: Ball, twin: Model | None) -> list[Entry]:
     """The strong list, then longer climbs from new starts and 10,000 random draws on 100 examples."""
-    gradients = [line for line in strong(ball, twin) if line.kind not in ("noise", "query", "levels")]
-    last = [line for line in strong(ball, twin) if line.kind in ("noise", "query", "levels")]
+    gradients = [line for line in strong(ball, twin) if line.kind not in ("noise", "query")]
+    last = [line for line in strong(ball, twin) if line.kind in ("noise", "query")]
     longer: list[Attack] = [
         PGD(
             name="pgd-margin-1000",

@@ -29,7 +29,8 @@ class Entry:
     """What runs, on whom, and what for.
 
     column: "published" runs on every example; "worst" only on those that nothing has broken yet; "probe" runs
-    on every example and serves a finding. Whatever breaks an example inside the ball counts.
+    on every example and serves a finding, or on those that `starts` names. Whatever breaks an example inside the ball
+    counts.
     kind: how the findings sort it: gradient, query, noise, transfer, reuse, radius, rival, levels.
     limit: only the first so many examples of the sample. starts: "linf" hands over L-inf successes, "fragile" those
     of the entry's own norm that died when they were rounded to whole grey levels.
@@ -77,4 +78,4 @@ def described(thing: object) -> Any:
         return thing
     if isinstance(thing, list | tuple):
         return [described(item) for item in thing]
-    return f"<{type(thing).__name__}>"
+    return f"<{type(getattr(thing, 'original', thing)).__name__}>"

@@ -20,7 +20,7 @@ class Judge:
         self.plan, self.sample, self.ledger, self.radii = plan, sample, ledger, radii
         self.trial = Trial(case, sample, ledger.folder, radii)
         self.lost: Lost = defaultdict(dict)
-        self.in_levels: dict[str, set[int]] = defaultdict(set)  # lost to an image in whole levels, by norm
+        self.lost_in_levels: dict[str, set[int]] = defaultdict(set)  # to an image that survives rounding, by norm
 
     def run(self, batches: Sequence[Batch], watch: Watch) -> None:
         """Every entry, in order, over these batches; examples that an entry broke are gone for the next."""
@@ -48,7 +48,7 @@ class Judge:
         if entry.starts == "fragile":
             assert entry.threat is not None
             norm = entry.threat.norm
-            return [e for e in examples if self.lost[norm].get(e) and e not in self.in_levels[norm]]
+            return [e for e in examples if self.lost[norm].get(e) and e not in self.lost_in_levels[norm]]
         if entry.column == "worst":
             assert entry.threat is not None
             examples = [e for e in examples if e not in self.lost[entry.threat.norm]]
@@ -71,4 +71,4 @@ class Judge:
                 assert entry.threat is not None
                 self.lost[entry.threat.norm].setdefault(row.example, entry.name)
                 if row.quantised != row.label:
-                    self.in_levels[entry.threat.norm].add(row.example)
+                    self.lost_in_levels[entry.threat.norm].add(row.example)

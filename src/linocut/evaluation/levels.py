@@ -6,11 +6,10 @@ from contextlib import contextmanager
 import torch
 
 from linocut.attacks.threat import ThreatModel
+from linocut.attacks.whole_levels import LEVELS, SHRINKS, reach
 from linocut.evaluation.balls import holds
 from linocut.evaluation.case import Model, predict, unit
 from linocut.evaluation.rounding import rounded_onwards
-
-SHRINKS = (1.0, 0.998, 0.995, 0.99, 0.98)  # of an L2 perturbation, where rounding would take it out of the ball
 
 
 @torch.no_grad()
@@ -48,10 +47,10 @@ def _shown(levels: torch.Tensor) -> torch.Tensor:
 def _roundings(images: torch.Tensor, natural: torch.Tensor, threat: ThreatModel) -> Iterator[torch.Tensor]:
     """Ways to round, uint8: to the nearest level, and away from the natural image; in L2 also of a smaller change."""
     start = natural.mul(255).round()
-    reach = int(255 * threat.eps + 1e-6) if threat.norm == "linf" else 255
+    most = reach(threat) if threat.norm == "linf" else LEVELS
     for shrink in SHRINKS if threat.norm == "l2" else (1.0,):
         nearest = (natural + shrink * (images - natural)).mul(255).round()
-        yield torch.minimum(torch.maximum(nearest, start - reach), start + reach).clamp(0, 255).to(torch.uint8)
+        yield torch.minimum(torch.maximum(nearest, start - most), start + most).clamp(0, 255).to(torch.uint8)
     yield rounded_onwards(images, natural, threat).mul(255).round().to(torch.uint8)
 
 

@@ -39,6 +39,11 @@ class Quick(Wrapped):
         """Whether its logits are rounded to sixteen bits."""
         return self.dtype != torch.float32
 
+    @property
+    def original(self) -> Model:
+        """The true model itself."""
+        return self._judge
+
     def judge(self, images: torch.Tensor) -> torch.Tensor:
         """The true model's logits."""
         return filled(self._judge, images)

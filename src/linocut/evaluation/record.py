@@ -86,8 +86,12 @@ class Record:
         return Share(sum(row.prediction == row.label for row in rows), len(rows))
 
     def counting(self, norm: str, **wanted: Any) -> list[str]:
-        """The entries whose successes count in a norm: any that stayed inside its ball."""
-        return [name for name in self.names(norm=norm, **wanted) if self.entries[name]["eps"] <= self.norms[norm]]
+        """The entries whose successes count in a norm: any that stayed inside its ball.
+
+        Not a search in whole levels, which only meets what is broken already and may be in a rounded ball.
+        """
+        names = [name for name in self.names(norm=norm, **wanted) if self.entries[name]["kind"] != "levels"]
+        return [name for name in names if self.entries[name]["eps"] <= self.norms[norm]]
 
     def broken_by(self, names: Iterable[str]) -> set[int]:
         """The examples that at least one of these entries broke."""

@@ -127,13 +127,10 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
         "draws": draws,
         "precision": request.precision,
     } | ({"compile": True} if request.compile else {})
-    guide = twin
-    if twin is not None:  # it only shows the way, so a quick copy will do
-        guide = searcher(twin, half=half, compiled=request.compile and isinstance(twin, nn.Module), probe=few)
     entries = plan(
         request.suite,
         radii,
-        twin=guide,
+        twin=None if twin is None else _guide(twin, few, half=half, compiled=request.compile),
         seen=case.seen is not None,
         fixed_codes=codebook is not None,
         also=request.attack,
@@ -151,6 +148,14 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
         watch=watch,
         workers=workers,
     )
+
+
+def _guide(twin: Model, few: torch.Tensor, *, half: bool, compiled: bool) -> Model:
+    """A quick copy of the twin, which only shows the way; the twin itself where there is no faithful copy."""
+    try:
+        return searcher(twin, half=half, compiled=compiled and isinstance(twin, nn.Module), probe=few)
+    except InputError:
+        return twin
 
 
 def card_of(place: str) -> dict[str, Any] | None:

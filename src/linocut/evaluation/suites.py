@@ -3,7 +3,8 @@
 Every suite begins with the clean predictions and the measurements, then takes L-inf before L2 so that L2 can
 reuse what L-inf broke. In a norm: the published attack on all examples, the probes that findings need, then the
 attacks of the worst case, each on those still standing. Random noise and Square come last, since their findings
-ask what gradients missed.
+ask what gradients missed. At the very end, so that a ledger can grow by it, `strong` and `full` search in whole grey
+levels for what rounding undid.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,6 +58,9 @@ def plan(
         if norm == "l2" and "linf" in balls:
             entries.append(arsenal.reuse(ball))
         entries += worst(ball, twin)
+    if suite in ("strong", "full"):
+        for norm in sorted(balls, reverse=True):
+            entries += arsenal.level_search(balls[norm])
     if also is not None:
         more = _own(also)
         for norm in sorted(balls, reverse=True):

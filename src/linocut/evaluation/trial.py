@@ -175,15 +175,15 @@ class Trial:
 
         One that breaks a fragile example in whole levels is kept too: nothing did that before.
         """
-        if not counts(entry, self.radii):
+        in_levels = entry.starts == "fragile"
+        if not (in_levels or counts(entry, self.radii)):
             return
         assert entry.threat is not None
         before = lost[entry.threat.norm]
         claimed = {
             i
             for i in candidates
-            if rows[i]["broken"]
-            and (entry.column != "probe" or entry.starts == "fragile" or rows[i]["example"] not in before)
+            if rows[i]["broken"] and (in_levels or entry.column != "probe" or rows[i]["example"] not in before)
         }
         if not claimed:
             return

@@ -90,9 +90,9 @@ def verify(folder: Path, model: Model, device: torch.device, record: Record | No
 
 
 def claims(record: Record, among: Any = None) -> Iterator[tuple[str, str, list[Row]]]:
-    """Norm, entry and the rows that claim a kept image: broken inside the ball; of these examples, if given."""
+    """Norm, entry and the rows that claim a kept image: broken inside the entry's ball; of these examples, if given."""
     for norm in record.norms:
-        for name in record.counting(norm):
+        for name in [*record.counting(norm), *record.names(norm=norm, kind="levels")]:
             probe = record.entries[name]["column"] == "probe"
             rows = [row for row in record.of[name].values() if row.broken and (row.image or not probe)]
             yield norm, name, rows if among is None else [row for row in rows if row.example in among]

@@ -9,18 +9,21 @@ SEEN = "measure/seen"
 def quantised(record: Record, norm: str) -> Finding:
     """The worst case again with every kept image in whole grey levels (see rounding.py); a rise above 1 point fails.
 
-    Where the suite also searched among whole levels (`pgd-whole-levels`), what that found counts too.
+    Where the suite also searched among whole levels (`pgd-whole-levels`), what that found counts too. It is called a
+    search only if everything that rounding undid was searched for.
     """
     clean = record.of["clean"]
     rows = [row for name in record.counting(norm) for row in record.of[name].values() if row.broken]
     broken = {row.example for row in rows}
     searched = [row for name in record.names(norm=norm, kind="levels") for row in record.of[name].values()]
-    still = {row.example for row in (*rows, *searched) if row.broken and row.quantised != row.label}
+    rounded_still = {row.example for row in rows if row.quantised != row.label}
+    still = rounded_still | {row.example for row in searched if row.broken}
+    whole = bool(searched) and broken - rounded_still <= {row.example for row in searched}
     wrong = record.wrong()
     exact = Share(len(clean) - len(broken | wrong), len(clean))
     rounded = Share(len(clean) - len(still | wrong), len(clean))
     rise = points(rounded, exact)
-    how = "Searched for in whole levels too," if searched else "Rounded to whole levels"
+    how = "Searched for in whole levels too," if whole else "Rounded to whole levels"
     return Finding(
         code="quantised",
         norm=norm,
