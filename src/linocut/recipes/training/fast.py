@@ -12,7 +12,7 @@ def fast(paper: TrainingConfig) -> TrainingConfig:
     CIFAR-10 a WRN-34-10 through AC+AB reaches the paper's clean accuracy in a few minutes (84.2) and what it has under
     Square (55.0, the paper 56.2), but only 44.5 in L-infinity under its PGD, where the paper has 52.0. Batches of 128
     and four attack steps come nearer to that number; they do so by misleading the attack's gradients, and Square then
-    leaves far less than the paper's. Hence two steps and batches of 512.
+    leaves far less than the paper's. Hence two steps and batches of 512, where that is milder.
 
     bfloat16, channels_last, compiled steps, a batch of 512, a one-cycle schedule over 20 epochs, an average of the
     weights, perturbations in eight bits where they fit, the final network in half precision. The attack takes at most
