@@ -217,6 +217,58 @@ def test_programs_take_one_image_after_another(backend, monkeypatch, threshold):
         assert np.array_equal(population[i, : num_colors[i]].cpu(), wanted.population)
 
 
+@pytest.mark.skipif(not INTERPRETED, reason="only the interpreter shows every access")
+def test_few_images_write_nothing_that_was_read_since_the_last_barrier(backend, monkeypatch):
+    """Fewer centres than threads are held by several warps, one of which writes: a slow one would read too late."""
+    from triton.runtime.interpreter import InterpreterBuilder
+
+    read, early = set(), []
+
+    def spy(name, look):
+        plain = getattr(InterpreterBuilder, name)
+        monkeypatch.setattr(InterpreterBuilder, name, lambda self, *given: (look(*given), plain(self, *given))[1])
+
+    def places(pointers, mask):
+        return set(pointers.data[np.broadcast_to(mask.data, pointers.data.shape).astype(bool)].tolist())
+
+    spy("create_barrier", lambda: read.clear())
+    spy("set_grid_idx", lambda *_: read.clear())
+    spy("create_masked_load", lambda at, mask, *_: read.update(places(at, mask)))
+    spy("create_masked_store", lambda at, value, mask, *_: early.extend(read & places(at, mask)))
+    spy("create_atomic_rmw", lambda op, at, value, mask, *_: early.extend(read & places(at, mask)))
+    images = torch.from_numpy(natural(2, 1, 12, 12)).to(DEVICE)
+    y, _ = backend.blur(images, NO_BLUR)
+    monkeypatch.setattr(backend.launch, "FEW_IMAGES", backend.launch.FEW_IMAGES._replace(programs=1))
+    for rule in (PaletteRule(separation=1836, at_least_two=True), PaletteRule(separation=1836, bin_levels=1)):
+        backend.find_palette(y, rule)
+    assert not early
+
+
+@pytest.mark.parametrize("side", [8, 28, 64])
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("setting", ["FEW_IMAGES", "MANY_IMAGES"])
+def test_no_thread_gets_a_copy_of_another_threads_centre(backend, setting, channels, side):
+    for levels in (1, 16, 128):
+        rule = PaletteRule(separation=24, bin_levels=levels, thumbnail_size=64)
+        chosen = getattr(backend.launch, setting)
+        plan = backend.launch.palette_plan(rule, 512, channels, side, side, torch.device("cpu"), chosen)
+        assert 32 * plan.constants["num_warps"] <= plan.constants["BLOCK"]
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="needs a CUDA device: the interpreter has one thread")
+@pytest.mark.parametrize("channels", [1, 3])
+def test_warps_agree_launch_after_launch(backend, channels):
+    """A race between them shows in one launch of many: without its barrier MNIST faulted within 150."""
+    rule = PaletteRule(separation=1836, at_least_two=True)
+    y, _ = backend.blur(torch.from_numpy(natural(512, channels, 28, 28)).to(DEVICE), NO_BLUR)
+    wanted = [part.to(DEVICE) for part in numpy_loop.find_palette(y[:8].cpu(), rule)]
+    first = backend.find_palette(y, rule)
+    for mine, true in zip(first, wanted, strict=True):
+        assert torch.equal(mine[:8].cpu(), true.cpu())
+    for _ in range(300):
+        assert all(torch.equal(*pair) for pair in zip(backend.find_palette(y, rule), first, strict=True))
+
+
 def test_a_large_batch_goes_to_the_kernel_for_many(backend):
     few, many = (backend.launch.setting_for(n, torch.device("cpu")) for n in (15, 16))
     assert isinstance(few, backend.launch.Few)

@@ -71,6 +71,8 @@ def move_to_means(centers, sums, k, real, CAP: tl.constexpr):
     new1 = tl.where(population > 0, mean((firsts >> 32).to(tl.int32), some, inverse), old1)
     new2 = tl.where(population > 0, mean((last & LOW_HALF).to(tl.int32), some, inverse), old2)
     moved = real & ((new0 != old0) | (new1 != old1) | (new2 != old2))
+    # Fewer centres than threads are in several warps, and one of them writes: not before all have read the old ones.
+    tl.debug_barrier()
     tl.store(centers + k, new0, mask=moved)
     tl.store(centers + CAP + k, new1, mask=moved)
     tl.store(centers + 2 * CAP + k, new2, mask=moved)

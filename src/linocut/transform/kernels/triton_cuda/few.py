@@ -64,13 +64,13 @@ def find_palettes_of_few(
     CHANNELS: tl.constexpr,
     PIXELS: tl.constexpr,
     CAP: tl.constexpr,
+    BLOCK: tl.constexpr,
     NOTES: tl.constexpr,
     BY_POPULATION: tl.constexpr,
     AT_LEAST_TWO: tl.constexpr,
     UNROLL: tl.constexpr,
 ):
     """Image program_id, then whichever is next in line, so that scratch memory is bounded and no program idles."""
-    BLOCK: tl.constexpr = min(256, CAP)
     ROW: tl.constexpr = CAP + UNROLL
     program = tl.program_id(0).to(tl.int64)
     sums = long_scratch + program * (2 * CAP + 2 * ROW)

@@ -66,7 +66,11 @@ def palette_plan(
     device: torch.device,
     setting: Few | Many,
 ) -> Plan:
-    """How to find the palettes of images (images, channels, height, width)."""
+    """How to find the palettes of images (images, channels, height, width).
+
+    BLOCK centres are looked at together, and no thread is without one: Triton would give it a copy of another's, and
+    copies in several warps do not see the same while one of them writes.
+    """
     rows, columns = min(height, rule.thumbnail_size), min(width, rule.thumbnail_size)
     most = rule.most_colors(channels, height, width)
     bins = -(-2041 // (8 * rule.bin_levels))
@@ -91,14 +95,15 @@ def palette_plan(
         notes = max(4 * block, 2 * words)
         warps = min(max(1, block // setting.pixels), REGISTER_FILE // (32 * setting.registers))
         warps = 1 << (warps.bit_length() - 1)
-        constants |= {"NOTES": notes, "num_warps": warps}
+        constants |= {"NOTES": notes, "BLOCK": max(min(256, cap), 32 * warps), "num_warps": warps}
         longs, ints = 4 * cap + 2 * UNROLL, 4 * cap + notes
         kernel = find_palettes_of_few
     else:
         notes = 2 * words if words else 3 * block
         group = min(block, setting.group)
         warps = max(setting.warps, block // 1024)  # a warp must hold its share of every cluster of a fine thumbnail
-        constants |= {"NOTES": notes, "GROUP": group, "GROUPS": block // group, "ROWS": warps, "num_warps": warps}
+        constants |= {"NOTES": notes, "BLOCK": max(min(128, cap), 32 * warps), "num_warps": warps}
+        constants |= {"GROUP": group, "GROUPS": block // group, "ROWS": warps}
         longs, ints = 4 * cap + 2 * UNROLL, 8 * cap + 3 * block + 9 * (block // group) + notes
         kernel = find_palettes_of_many
     return Plan(kernel, programs, programs * longs, programs * ints, rows, columns, most, constants)

@@ -51,6 +51,7 @@ def find_palettes_of_many(
     CHANNELS: tl.constexpr,
     PIXELS: tl.constexpr,
     CAP: tl.constexpr,
+    BLOCK: tl.constexpr,
     NOTES: tl.constexpr,
     GROUP: tl.constexpr,
     GROUPS: tl.constexpr,
@@ -60,7 +61,6 @@ def find_palettes_of_many(
     UNROLL: tl.constexpr,
 ):
     """Image program_id, then whichever is next in line, so that scratch memory is bounded and no program idles."""
-    BLOCK: tl.constexpr = min(128, CAP)
     CHUNK: tl.constexpr = min(max(128, 32 * ROWS), PIXELS)
     program = tl.program_id(0).to(tl.int64)
     sums = long_scratch + program * (4 * CAP + 2 * UNROLL)
