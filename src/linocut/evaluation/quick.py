@@ -12,12 +12,16 @@ from torch import nn
 
 from linocut.errors import InputError
 from linocut.evaluation.case import Model, at_rest
+from linocut.evaluation.replayed import Replayed, filled
 from linocut.evaluation.wrapped import HOOKS, Wrapped
 from linocut.models import Defended
 
-FILL = 32  # batches are filled up to a multiple: a GPU plans its convolutions anew for every size it meets
 LEAST_COSINE = 0.9
 FINE = 0.005  # of the logits' range, the most that float16 may err
+
+
+class UnfaithfulCopy(InputError):
+    """A quick copy whose gradients are not the model's."""
 
 
 class Quick(Wrapped):
@@ -42,7 +46,7 @@ class Quick(Wrapped):
     @property
     def original(self) -> Model:
         """The true model itself."""
-        return self._judge
+        return self._judge.model if isinstance(self._judge, Replayed) else self._judge
 
     def judge(self, images: torch.Tensor) -> torch.Tensor:
         """The true model's logits."""
@@ -77,14 +81,6 @@ class Compiled(nn.Module):
             return self.network(images)
 
 
-def filled(model: Model, images: torch.Tensor) -> torch.Tensor:
-    """The model's logits, computed in a batch filled up to a multiple of FILL."""
-    count, missing = len(images), -len(images) % FILL
-    if missing:
-        images = torch.cat([images, images[-1:].expand(missing, -1, -1, -1)])
-    return model(images)[:count]
-
-
 def searcher(model: Model, *, half: bool, compiled: bool, probe: torch.Tensor) -> Model:
     """What the attacks see: the model itself where nothing quicker is asked for.
 
@@ -93,16 +89,18 @@ def searcher(model: Model, *, half: bool, compiled: bool, probe: torch.Tensor) -
     """
     if not (half or compiled):
         return model
-    front = model
+    front, judge = model, model
     if compiled and not isinstance(model, nn.Module):
         raise InputError(
             "only a module that repeats itself can be compiled, not a function or a random model: leave --compile out"
         )
-    if compiled and type(model) is Defended:  # a subclass may do more than transform, normalise, network
-        front = model.before(Compiled(model.model))
-    elif compiled and isinstance(model, nn.Module):
-        front = Compiled(model)
-    quick = Quick(front, model, dtype=torch.bfloat16 if half else torch.float32)
+    if isinstance(model, nn.Module) and (compiled or probe.is_cuda):
+        inner = model.model if type(model) is Defended else model  # a subclass of it may do more
+        inner = Compiled(inner) if compiled else inner
+        inner = Replayed(inner) if probe.is_cuda else inner
+        front = model.before(inner) if type(model) is Defended else inner
+        judge = Replayed(model) if probe.is_cuda else model
+    quick = Quick(front, judge, dtype=torch.bfloat16 if half else torch.float32)
     try:
         with at_rest(model):
             cosine = _agreement(quick, model, probe)
@@ -114,7 +112,7 @@ def searcher(model: Model, *, half: bool, compiled: bool, probe: torch.Tensor) -
         told = str(reason).strip().partition("\n")[0]
         raise InputError(f"the model cannot be compiled for all batch sizes ({told}): leave --compile out") from reason
     if not cosine > LEAST_COSINE:
-        raise InputError(
+        raise UnfaithfulCopy(
             f"the quick copy's gradients are not the model's (cosine {cosine:.3f}, wanted above {LEAST_COSINE}): "
             "leave --precision and --compile out"
         )
