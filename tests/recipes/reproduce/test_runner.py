@@ -6,13 +6,18 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from linocut.errors import InputError
+from linocut.evaluation import header as headers
+from linocut.evaluation import request
+from linocut.evaluation.quick import UnfaithfulCopy
 from linocut.recipes.reproduce import runner, stamps
 from linocut.recipes.reproduce.interruption import OUT_OF_TIME, Stopped, Stopwatch
+from linocut.recipes.reproduce.step import remove
 
 from .conftest import do, shop_at
 from .tiny import tiny_plan
@@ -163,3 +168,23 @@ def test_killed_at_every_step_it_comes_to_the_same_end(tmp_path, finished, count
     assert outcome["last"] == 0
     for name in ("overview.csv", f"{FIXED}/codebook.json", f"{BASE}/model/card.json"):
         assert (tmp_path / "out" / name).read_bytes() == (finished / name).read_bytes()
+
+
+def test_a_network_without_a_faithful_quick_copy_is_searched_itself(copy, monkeypatch):
+    """As MNIST's is: where pooling meets equal pixels, sixteen bits send the gradient another way."""
+    tried = []
+
+    def strict(model, *, half, compiled, probe):
+        tried.append(half)
+        if half:
+            raise UnfaithfulCopy("not the model's")
+        return model
+
+    monkeypatch.setattr(request, "searcher", strict)
+    step = next(step for step in tiny_plan(copy).steps if step.name == f"{BASE}/ledger-pgd-ce-1")
+    step.judgement = replace(step.judgement, precision="bfloat16")
+    remove(step.pieces(copy))
+    for _ in range(2):  # begun, and gone on with
+        step.run(copy, lambda share, words: None)
+    assert tried == [True, False] * 2
+    assert headers.read(step.ledger(copy))["settings"]["precision"] == "float32"

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from linocut.evaluation import header as headers
 from linocut.evaluation.balls import balls
 from linocut.evaluation.entry import Entry
 from linocut.evaluation.ledger import read_rows
+from linocut.evaluation.quick import UnfaithfulCopy
 from linocut.evaluation.request import Request, carry_out
 from linocut.evaluation.suites import plan as suite_plan
 from linocut.recipes.reproduce.costs import cost
@@ -102,7 +103,11 @@ class Evaluate(Step):
         )
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*the last line was cut short")
-            carry_out(request, tell)
+            try:
+                carry_out(request, tell)
+            except UnfaithfulCopy:
+                # Sixteen bits send a gradient another way where a pooling layer finds equals, as MNIST's black does.
+                carry_out(replace(request, precision="float32", compile=False), tell)
 
 
 def _sums_before(costs: Mapping[str, float]) -> list[float]:
