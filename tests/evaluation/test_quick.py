@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from linocut.attacks.dice import Dice
+from linocut.attacks.gradients import look, read
 from linocut.attacks.losses import margin
 from linocut.attacks.pgd import PGD
 from linocut.attacks.square import Square
@@ -13,6 +14,7 @@ from linocut.attacks.transfer import TransferPGD
 from linocut.errors import InputError
 from linocut.evaluation.arsenal import entry
 from linocut.evaluation.quick import Quick, finest_format, searcher
+from linocut.evaluation.replayed import usual_size
 from linocut.evaluation.request import _guide
 from linocut.evaluation.stranger import Preprocessed
 from linocut.evaluation.wrapped import Expectation
@@ -146,6 +148,27 @@ def test_float16_is_fine_enough_unless_the_network_leaves_its_range(images):
     for network, wanted in ((linear(), torch.float16), (Loud(linear()).eval(), torch.float32)):
         quick = Quick(network, network, dtype=torch.bfloat16)
         assert finest_format(quick, network, images) == wanted
+
+
+@pytest.mark.parametrize(("fine", "wanted"), [(torch.float16, torch.float16), (torch.float32, torch.bfloat16)])
+def test_a_look_without_a_gradient_is_taken_in_float16_where_that_is_fine(images, fine, wanted):
+    formats = []
+
+    def network(x):
+        formats.append(torch.get_autocast_dtype("cpu"))
+        return x.flatten(1)[:, :10]
+
+    copy = Quick(network, network, dtype=torch.bfloat16, fine=fine)
+    read(copy, images, torch.zeros(len(images), dtype=torch.int64), margin)
+    look(copy, images, torch.zeros(len(images), dtype=torch.int64), margin)
+    assert formats == [torch.bfloat16, wanted]
+
+
+def test_batches_are_filled_up_to_few_sizes():
+    sizes = [usual_size(n) for n in range(1, 4097)]
+    assert all(n <= size < n + max(32, n / 8) for n, size in enumerate(sizes, start=1))
+    assert len(set(sizes)) == 8 + 8 * 4  # multiples of 32 up to 256, then eight for each doubling
+    assert [usual_size(n) for n in (0, 1, 32, 256, 330, 2000)] == [0, 32, 32, 256, 352, 2048]
 
 
 @pytest.mark.parametrize("fine", [torch.float32, torch.float16, torch.bfloat16])

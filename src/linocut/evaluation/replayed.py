@@ -17,18 +17,25 @@ from torch import nn
 from linocut.evaluation.wrapped import HOOKS
 
 LOG = logging.getLogger(__name__)
-FILL = 32  # batches are filled up to a multiple: a GPU plans its convolutions anew for every size it meets
+LEAST_STEP = 32
 LARGEST = 1024 * 3 * 32 * 32  # values in a batch; beyond it the kernels are the longer part
 SEEN_BEFORE = 3  # a size that only passes by is not worth recording
 Function = Callable[[torch.Tensor], torch.Tensor]
 
 
 def filled(model: Function, images: torch.Tensor) -> torch.Tensor:
-    """The model's logits, computed in a batch filled up to a multiple of FILL."""
-    count, missing = len(images), -len(images) % FILL
+    """The model's logits, computed in a batch of the next usual size: a GPU plans convolutions anew for every size."""
+    count = len(images)
+    missing = usual_size(count) - count
     if missing:
         images = torch.cat([images, images[-1:].expand(missing, -1, -1, -1)])
     return model(images)[:count]
+
+
+def usual_size(count: int) -> int:
+    """The next multiple of 32, or of a coarser step: from 256 on, eight sizes for each doubling."""
+    step = max(LEAST_STEP, 1 << (count - 1).bit_length() >> 4) if count else 1
+    return -(-count // step) * step
 
 
 class Replayed(nn.Module):

@@ -42,6 +42,7 @@ class Row:
 
 
 FIELDS = tuple(field.name for field in fields(Row))
+_NAMES = frozenset(FIELDS)
 
 
 def to_line(row: Row) -> str:
@@ -56,7 +57,7 @@ def from_line(line: str) -> Row:
     if not mark or check != f'{zlib.crc32((text + "}").encode()):08x}"}}':
         raise ValueError("the line does not match its checksum")
     values = json.loads(text + "}")
-    if set(values) != set(FIELDS):
+    if values.keys() != _NAMES:
         raise ValueError(f"the fields are {sorted(values)}")
     return Row(**values)
 

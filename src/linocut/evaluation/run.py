@@ -63,7 +63,6 @@ def evaluate(
         workers.wait()  # every worker has read the parts before the first one grows
         Judge(case, plan, sample, ledger, radii).run(sample.batches(workers.rank, workers.count), watch)
         workers.wait()
-        if workers.rank == 0:
-            ledgers.merge(folder)
+        merged = ledgers.merge(folder) if workers.rank == 0 else None
         workers.wait()
-        return Record.read(folder)
+        return Record.read(folder) if merged is None else Record(headers.read(folder), merged)
