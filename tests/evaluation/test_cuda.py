@@ -81,6 +81,18 @@ def test_a_model_that_waits_for_the_device_runs_as_it_is():
     assert torch.ones(3, device="cuda").sum() == 3  # the device is well
 
 
+def test_a_model_that_is_another_when_recorded_runs_as_it_is():
+    class Shy(nn.Module):
+        def forward(self, images):
+            return images.flatten(1)[:, :5] * (not torch.cuda.is_current_stream_capturing())
+
+    replayed = Replayed(Shy())
+    (images,) = batches(1, 32)
+    for _ in range(SEEN_BEFORE + 2):
+        assert torch.equal(replayed(images), images.flatten(1)[:, :5])
+    assert "other logits" in replayed.failure
+
+
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 def test_a_quick_copy_behind_a_transform_keeps_its_gradients(network, compiled):
     model = Defended(EssentialFeatures.preset("cifar-10"), network).cuda().eval()
