@@ -1,5 +1,6 @@
 """The recipes: the paper's settings and numbers, ours beside them, and the smoke run."""
 
+import json
 import re
 import time
 from dataclasses import replace
@@ -136,6 +137,31 @@ def test_fast_recipes_differ_by_name_and_keep_the_threat():
 def test_unknown_names_are_refused():
     for name in ("vgg", "cifar-10/magic", "fast-nothing/baseline"):
         with pytest.raises(InputError):
+            recipe(name)
+
+
+def test_a_row_may_change_settings_of_its_transform():
+    usual, changed = (recipe(f"fast-cifar-10/acab-retrained{more}") for more in ("", "@order=bins@edge_thresholds=5,9"))
+    assert changed.recipe == "fast-cifar-10/acab-retrained@order=bins@edge_thresholds=5,9"
+    wanted = {**usual.transform["settings"], "order": "bins", "edge_thresholds": [5, 9]}
+    assert changed.to_json()["transform"]["settings"] == json.loads(json.dumps(wanted))
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("baseline@order=bins", "only an adaptive transform"),
+        ("fixed-retrained@k=3", "only an adaptive transform"),
+        ("acab-retrained@order", "wanted setting=value"),
+        ("acab-retrained@", "wanted setting=value"),
+        ("acab-retrained@colour=3", "no setting 'colour'; there are"),
+        ("acab-retrained@order=size", "'population' or 'bins'"),
+        ("magic@order=bins", "no row of the paper is called 'magic'"),
+    ],
+)
+def test_changes_that_make_no_sense_are_refused(row, told):
+    for name in (f"cifar-10/{row}", f"smoke/{row}"):
+        with pytest.raises(InputError, match=told):
             recipe(name)
 
 

@@ -73,10 +73,13 @@ def test_likeness_is_of_the_broken_images(ledgers):
 
 def test_the_papers_ssim_belongs_to_its_two_models(tmp_path):
     counts = {"published": {"linf": 1}, "worst": {"linf": 1}}
-    for name, transform in (("none", None), ("both", "EssentialFeatures"), ("blur", "AdaptiveBlur")):
+    both = "EssentialFeatures"
+    for name, transform in (("none", None), ("both", both), ("blur", "AdaptiveBlur"), ("both@order=bins", both)):
         made_up(tmp_path / name, **counts, the_card=card(name, transform))
-    found = {subject.name: paper_mean(subject.identity) for subject in read_all([tmp_path])}
-    assert found == {"none": 0.946, "both": 0.944, "blur": None}
+    subjects = read_all([tmp_path])
+    found = {subject.name: paper_mean(subject.identity) for subject in subjects}
+    assert found == {"none": 0.946, "both": 0.944, "blur": None, "both@order=bins": None}
+    assert [subject.name for subject in subjects if subject.identity.paper is None] == ["both@order=bins"]
 
 
 def test_fixed_codebooks_stand_beside_the_attack_the_paper_used(tmp_path):

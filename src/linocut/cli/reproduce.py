@@ -20,10 +20,12 @@ def reproduce(
         str | None,
         typer.Option(help="mnist, fashion-mnist, cifar-10, gtsrb, resisc45, imagenette, digits; else all six"),
     ] = None,
-    row: Annotated[str | None, typer.Option(help="one row, such as acab-retrained")] = None,
+    row: Annotated[
+        str | None, typer.Option(help="one row, such as acab-retrained or acab-retrained@order=bins")
+    ] = None,
     table: Annotated[
         str | None,
-        typer.Option(help="main (the default), modes, ablation, retrained, pretrained, natural or square"),
+        typer.Option(help="main (the default), modes, ablation, retrained, pretrained, natural, square or decisions"),
     ] = None,
     scale: Annotated[
         str,
@@ -31,6 +33,9 @@ def reproduce(
             help="paper: its recipes; large: quicker ones; small: with smaller networks too; smoke: tests the code"
         ),
     ] = "small",
+    assign: Annotated[
+        list[str] | None, typer.Option("--set", help="field=value of every training, twins too; as often as needed")
+    ] = None,
     root: Annotated[Path | None, typer.Option(help="the folder of data sets; else LINOCUT_DATA")] = None,
     seed: Annotated[int, typer.Option(help="of the training")] = 0,
     seeds: Annotated[str | None, typer.Option(help="several, such as 0,1,2: mean and spread in the overview")] = None,
@@ -55,7 +60,7 @@ def reproduce(
     from linocut.training.world import local_device
 
     rows = chosen(dataset, row, table)
-    chosen_scale = scale_named(scale)
+    chosen_scale = scale_named(scale, assign or ())
     with stops(minutes):
         if not as_json:
             typer.echo("Timing a few steps of each network that was not timed here before ...", err=True)
@@ -66,7 +71,7 @@ def reproduce(
             out=out,
             root=root,
             device=local_device(device),
-            title=f"{', '.join(dict.fromkeys(name for name, _ in rows))}, scale {scale}",
+            title=", ".join([*dict.fromkeys(name for name, _ in rows), f"scale {scale}", *(assign or ())]),
             timed=dry_run or not as_json,  # else nobody is shown the plan
             tell=(lambda text: None) if as_json else partial(typer.echo, err=True),
         )

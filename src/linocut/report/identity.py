@@ -44,8 +44,9 @@ def identify(record: Record) -> Identity:
     recipe = card["recipe"] if isinstance(card.get("recipe"), dict) else {}
     dataset, model = str(settings.get("data")), str(settings.get("model"))
     known = _known(card, recipe) if card and settings.get("preprocess") is None else (None, None, None)
-    row = find(dataset, *known) if None not in known else None  # type: ignore[arg-type]
     named = recipe.get("recipe")
+    changed = isinstance(named, str) and "@" in named  # another transform than the paper's
+    row = find(dataset, *known) if None not in known and not changed else None  # type: ignore[arg-type]
     published = PUBLISHED.get(dataset)
     return Identity(
         name=named if isinstance(named, str) and named else _short(model),

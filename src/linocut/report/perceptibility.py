@@ -69,7 +69,7 @@ def _by_example(subject: Subject, sidecar: Sidecar, entry: str) -> dict[int, flo
 def paper_mean(identity: Identity) -> float | None:
     """The paper's mean SSIM for this model: it has two models a colour data set."""
     known = PAPER.get(identity.dataset)
-    if known is None or identity.training != "atta":
+    if known is None or identity.paper is None or identity.training != "atta":
         return None
     if identity.transform == "none":
         return known[0]

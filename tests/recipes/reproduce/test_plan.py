@@ -12,7 +12,8 @@ from linocut.recipes.reproduce import overview, scales, verdict
 from linocut.recipes.reproduce.calibration import Calibration, Pace
 from linocut.recipes.reproduce.costs import passes
 from linocut.recipes.reproduce.judging import Evaluate
-from linocut.recipes.reproduce.making import PutBefore
+from linocut.recipes.reproduce.making import PutBefore, Train
+from linocut.recipes.reproduce.plan import Planner
 from linocut.recipes.reproduce.reproduction import prepare
 from linocut.recipes.reproduce.scales import Numerics
 from linocut.recipes.reproduce.shelf import Shelf, some_of
@@ -45,7 +46,38 @@ def test_the_tables_hold_the_papers_rows(data_set):
     assert set(rows_of("modes", data_set)) <= in_paper(data_set)
     assert set(rows_of("ablation", data_set)) <= in_paper(data_set)
     assert in_paper(data_set) <= set(rows_of("square", data_set))
-    assert {row for table in TABLES for row in rows_of(table, data_set)} <= set(ROWS)
+    assert {row.split("@")[0] for table in TABLES for row in rows_of(table, data_set)} <= set(ROWS)
+
+
+@pytest.mark.parametrize("data_set", DATA_SETS)
+def test_decisions_change_one_setting_of_the_papers_transform(data_set):
+    usual, *others = rows_of("decisions", data_set)[1:]
+    before = scales.small(data_set, usual, 0, Shelf(None), GPU).config.transform["settings"]
+    seen = []
+    for row in others:
+        after = scales.small(data_set, row, 0, Shelf(None), GPU).config.transform["settings"]
+        seen += [(name, str(after[name])) for name in after if after[name] != before[name]]
+    assert len(seen) == len(set(seen)) == len(others)  # each another one
+
+
+def test_a_changed_row_has_its_base_and_no_figure_of_the_paper():
+    row = "ac-pretrained@separation=2@lloyd_steps=1"
+    assert (base_row(row), words(row)) == ("baseline", "ATTA + AC, pretrained, separation=2, lloyd_steps=1")
+    changed, usual = (scales.small("mnist", name, 0, Shelf(None), GPU) for name in (row, "ac-pretrained"))
+    assert overview._paper(usual) is not None
+    assert overview._paper(changed) is None
+    assert changed.comes_later
+
+
+def test_settings_of_the_training_hold_for_twins_too(tmp_path):
+    scale = scales.scale_named("smoke", ["batch_size=16", "loss=trades"])
+    plan = Planner(scale, Shelf(None), NUMERICS).plan([("digits", "ac-retrained")], [0], "changed")
+    trained = [step.work for step in plan.steps if isinstance(step, Train)]
+    assert {work.row for work in trained} == {"ac-retrained", "baseline"}
+    assert {(work.config.batch_size, work.config.loss) for work in trained} == {(16, "trades")}
+    assert all("trained with batch_size=16, loss=trades" in work.note for work in trained)
+    with pytest.raises(InputError, match="--dataset, --row"):
+        scales.scale_named("smoke", ["transform=null"])
 
 
 def test_what_is_asked_for():

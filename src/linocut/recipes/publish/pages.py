@@ -24,7 +24,9 @@ def works_of(catalogue: Catalogue, results: Path) -> list[Work]:
 
     rows = list(ROWS)
     found = [work(place) for place in catalogue.works]
-    return sorted(found, key=lambda w: (DATA_SETS.index(w.data_set), rows.index(w.row), w.config.seed))
+    return sorted(
+        found, key=lambda w: (DATA_SETS.index(w.data_set), rows.index(w.row.split("@")[0]), w.row, w.config.seed)
+    )
 
 
 def write_pages(

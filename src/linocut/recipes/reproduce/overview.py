@@ -9,7 +9,7 @@ from linocut.evaluation.findings import find as find_all
 from linocut.evaluation.record import Record, Share
 from linocut.evaluation.summary import failed
 from linocut.recipes.reproduce.work import Work
-from linocut.recipes.training.rows import ROWS
+from linocut.recipes.training.rows import row_named
 from linocut.report.paper import PaperRow, find
 
 Records = Mapping[str, Sequence[Record]]  # by the place of a work, in the order of its judgements
@@ -129,8 +129,10 @@ def published_pgd(record: Record, norm: str) -> str:
 
 
 def _paper(work: Work) -> PaperRow | None:
-    """The paper's row, where the work is judged on its data."""
-    row = ROWS[work.row]
+    """The paper's row, where the work is judged on its data and its transform is the paper's."""
+    row = row_named(work.row)
+    if row.changes:
+        return None
     transform = _TRANSFORMS.get(row.transform, row.transform)
     at = "none" if row.transform is None else row.transform_at
     return find(work.config.data_set, row.method, str(transform), at)

@@ -1,9 +1,14 @@
 """Which rows each table of the paper has, under names of our own."""
 
-from linocut.errors import InputError
-from linocut.recipes.training import PAPER, ROWS
+import math
 
-COLOR = ("cifar-10", "resisc45", "imagenette")  # the paper's main table; the others stand in its supplement
+from linocut.errors import InputError
+from linocut.recipes.training import PAPER
+from linocut.recipes.training.rows import row_named
+from linocut.transform.presets import CIFAR, PRESETS
+
+PICTURES = ("resisc45", "imagenette")  # large, of any size
+COLOR = ("cifar-10", *PICTURES)  # the paper's main table; the others stand in its supplement
 _MAIN = ("baseline", "fixed-pretrained", "ac-retrained", "acab-retrained")
 _MAIN_SIMPLE = ("baseline", "fixed-pretrained", "ac-pretrained", "ac-retrained", "acab-pretrained", "acab-retrained")
 _MODES = (
@@ -23,6 +28,7 @@ TABLES = {
     "pretrained": "every row whose transform came after training",
     "natural": "every row that was trained naturally",
     "square": "the Square tables, which hold every row; suite `paper` runs PGD and Square on each",
+    "decisions": "not in the paper: AC+AB with one setting changed that it leaves open or that could matter",
 }
 DATA_SETS = (*PAPER, "digits")
 
@@ -40,15 +46,25 @@ def rows_of(table: str, data_set: str) -> tuple[str, ...]:
         "pretrained": tuple(row for row in everything if row.endswith("-pretrained")),
         "natural": tuple(row for row in everything if row.startswith("natural")),
         "square": everything,
+        "decisions": ("baseline", "acab-retrained", *(f"acab-retrained@{change}" for change in _decisions(data_set))),
     }[table]
+
+
+def _decisions(data_set: str) -> list[str]:
+    """Settings of the transform, one changed at a time."""
+    low, high = PRESETS.get(data_set, CIFAR).edge_thresholds
+    found = ["order=bins", "separation=2", f"separation={3 * math.sqrt(3):.3f}"]
+    found += [f"lloyd_steps={steps}" for steps in (0, 1, 5)]
+    found += [f"edge_thresholds={low * factor:g},{high * factor:g}" for factor in (0.5, 2)]
+    return found + [f"thumbnail_size={side}" for side in (16, 64) if data_set in PICTURES]
 
 
 def chosen(data_set: str | None, row: str | None, table: str | None) -> list[tuple[str, str]]:
     """(data set, row) pairs: those asked for; every data set of the paper and its main tables if nothing is."""
     if data_set is not None and data_set not in DATA_SETS:
         raise InputError(f"no data set is called {data_set!r}; there are {', '.join(DATA_SETS)}")
-    if row is not None and row not in ROWS:
-        raise InputError(f"no row is called {row!r}; there are {', '.join(ROWS)}")
+    if row is not None:
+        row_named(row)
     if row is not None and table is not None:
         raise InputError(f"row {row} and table {table} were both asked for: give one of them")
     sets = (data_set,) if data_set is not None else tuple(PAPER)
@@ -57,14 +73,15 @@ def chosen(data_set: str | None, row: str | None, table: str | None) -> list[tup
 
 def base_row(row: str) -> str:
     """The row with the same training and no transform: a pretrained row's network, a retrained row's twin."""
-    return "natural" if ROWS[row].method == "natural" else "baseline"
+    return "natural" if row_named(row).method == "natural" else "baseline"
 
 
 def words(row: str) -> str:
     """The row in plain words: ATTA + AC+AB, retrained."""
-    chosen = ROWS[row]
+    chosen = row_named(row)
     training = "natural training" if chosen.method == "natural" else "ATTA"
     if chosen.transform is None:
         return training
     front = {"fixed": "fixed codebook", "acab": "AC+AB"}.get(chosen.transform, chosen.transform.upper())
-    return f"{training} + {front}, {'retrained' if chosen.transform_at == 'train' else 'pretrained'}"
+    told = ["retrained" if chosen.transform_at == "train" else "pretrained", *row.split("@")[1:]]
+    return f"{training} + {front}, {', '.join(told)}"

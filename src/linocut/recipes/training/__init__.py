@@ -26,6 +26,8 @@ def names() -> list[str]:
 def recipe(name: str) -> TrainingConfig:
     """The config of a recipe: `smoke`, `cifar-10/acab-retrained`, `fast-cifar-10/baseline` and so on.
 
+    `cifar-10/acab-retrained@order=bins` is the row with another setting of its transform.
+
     >>> recipe("cifar-10/acab-retrained").epochs
     38
     """

@@ -1,6 +1,7 @@
 """The rows of the paper's tables as choices: how it is trained, behind which transform, and since when."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from typing import Any
 
 from linocut.errors import InputError
@@ -15,11 +16,15 @@ CLASSES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One row: how it is trained, behind which of CLASSES (or none), there at "test" or since "train"."""
+    """One row: how it is trained, behind which of CLASSES (or none), there at "test" or since "train".
+
+    changes: settings of the transform that are not the paper's, by name.
+    """
 
     method: str = "atta"
     transform: str | None = None
     transform_at: str = "train"
+    changes: tuple[tuple[str, Any], ...] = ()
 
 
 ROWS = {
@@ -40,9 +45,33 @@ ROWS = {
 
 
 def row_named(name: str) -> Row:
-    if name not in ROWS:
-        raise InputError(f"no row of the paper is called {name!r}; there are {', '.join(ROWS)}")
-    return ROWS[name]
+    """A row of the paper; one with another transform is called acab-retrained@order=bins@lloyd_steps=0.
+
+    >>> row_named("acab-retrained@edge_thresholds=10,20").changes
+    (('edge_thresholds', [10, 20]),)
+    """
+    plain, *told = name.split("@")
+    if plain not in ROWS:
+        raise InputError(f"no row of the paper is called {plain!r}; there are {', '.join(ROWS)}")
+    if told and ROWS[plain].transform in (None, "fixed"):
+        raise InputError(f"{name}: only an adaptive transform (AC, AB or both) has settings that can be changed here")
+    return replace(ROWS[plain], changes=tuple(_change(name, one) for one in told))
+
+
+def _change(name: str, told: str) -> tuple[str, Any]:
+    """A setting and its value: a number, a word, or several with commas between."""
+    setting, equals, text = told.partition("=")
+    if not equals or not text:
+        raise InputError(f"{name}: got {told!r}, wanted setting=value, such as order=bins")
+    values = [_value(one) for one in text.split(",")]
+    return setting, values if len(values) > 1 else values[0]
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def transform_for(row: Row, preset: str, image_size: int | None = None) -> dict[str, Any] | None:
@@ -53,8 +82,17 @@ def transform_for(row: Row, preset: str, image_size: int | None = None) -> dict[
 
     if row.transform == "fixed":
         return fixed_codebook(preset)
-    module = getattr(modules, CLASSES[row.transform]).preset(preset, image_size)
-    return {"class": CLASSES[row.transform], "settings": module.settings()}
+    return with_changes(getattr(modules, CLASSES[row.transform]).preset(preset, image_size), row)
+
+
+def with_changes(module: Any, row: Row) -> dict[str, Any]:
+    """The module as a training config holds it, with the settings that the row changes."""
+    settings = module.settings()
+    for name, value in row.changes:
+        if name not in settings:
+            raise InputError(f"{type(module).__name__} has no setting {name!r}; there are {', '.join(settings)}")
+        settings[name] = value
+    return {"class": type(module).__name__, "settings": type(module)(**settings).settings()}
 
 
 def fixed_codebook(preset: str) -> dict[str, Any]:

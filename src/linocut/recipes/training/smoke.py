@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from linocut.recipes.training.rows import fixed_codebook, row_named
+from linocut.recipes.training.rows import fixed_codebook, row_named, with_changes
 from linocut.training.config import TrainingConfig
 
 EPS = 0.2
@@ -43,7 +43,7 @@ def smoke(row: str = "acab-retrained") -> TrainingConfig:
             "ac": lambda: modules.AdaptiveCodebook(**codebook),
             "acab": lambda: modules.EssentialFeatures(**blur, **codebook),
         }[chosen.transform]()
-        transform = {"class": type(made).__name__, "settings": made.settings()}
+        transform = with_changes(made, chosen)
     return TrainingConfig(
         recipe=f"smoke/{row}",
         data_set="digits",
