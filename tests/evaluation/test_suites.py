@@ -163,6 +163,6 @@ def test_the_alternatives_differ_from_the_published_attack_in_their_gradient_alo
     for norm in BOTH:
         own = [entry for entry in entries if entry.column == "published" and entry.threat.norm == norm]
         names = [entry.name.partition("/")[2].removesuffix("-published") for entry in own]
-        assert names == ["pgd", "edges", "few-colors", "soft", "identity"]
+        assert names == ["pgd", "edges", "few-colors", "soft", "identity", "printed-colors"]
         ways = {(e.attack.num_steps, e.attack.step_size, e.attack.loss, e.attack.any_iterate) for e in own}
         assert ways == {(CIFAR[norm].num_steps, CIFAR[norm].step_size, "cross_entropy", False)}

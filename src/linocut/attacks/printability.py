@@ -6,13 +6,18 @@ import torch
 
 from linocut.attacks.dice import Dice
 from linocut.attacks.gradients import Probe, Reading
-from linocut.attacks.hooks import Model, own_palettes
+from linocut.attacks.hooks import Model, NotApplicable, own_palettes
 from linocut.attacks.pgd import PGD
 from linocut.attacks.pursuit import Pursuit
 from linocut.attacks.threat import ThreatModel
-from linocut.errors import InputError
 
 _TINY = 1e-6  # keeps the pull finite on a colour itself
+# Thirty colours that came out of a printer as Sharif et al. (2016) measured them; Eykholt et al. (2018) use them too.
+_LEVELS = """
+1b0e1c 7b182b 80862d 15512f 7a9c84 134f75 ad262e 162443 445e7a c28a8b bb7e46 425a2e 7a395d 45161e b55233
+46234b c0c1a1 498c69 794a27 bfb349 196d71 81a6a8 206d3c 7d9556 437e43 132620 17345c af284d 4d8b93 b75468
+"""
+PRINTED = tuple(tuple(level / 255 for level in bytes.fromhex(color)) for color in _LEVELS.split())
 
 
 def non_printability(
@@ -65,7 +70,7 @@ class PrintablePGD(PGD):
         """The same list of colours for every image."""
         colors = torch.tensor(self.palette, dtype=images.dtype, device=images.device)
         if colors.ndim != 2 or colors.shape[1] != images.shape[1] or len(colors) == 0:
-            raise InputError(
+            raise NotApplicable(
                 f"palette must list colours of {images.shape[1]} channels, got shape {tuple(colors.shape)}"
             )
         exists = torch.ones(len(images), len(colors), dtype=torch.bool, device=images.device)

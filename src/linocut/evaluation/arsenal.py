@@ -12,7 +12,7 @@ from linocut.attacks.edges import EdgePGD
 from linocut.attacks.frozen import FrozenPalettePGD
 from linocut.attacks.noise_averaged import NoiseAveragedPGD
 from linocut.attacks.pgd import PGD
-from linocut.attacks.printability import PrintablePGD
+from linocut.attacks.printability import PRINTED, PrintablePGD
 from linocut.attacks.random_noise import RandomNoise
 from linocut.attacks.square import Square
 from linocut.attacks.surrogate import SurrogatePGD
@@ -148,6 +148,7 @@ def alternatives(ball: Ball, twin: Model | None) -> list[Entry]:
         PrintablePGD(name="few-colors-published", **steps),  # type: ignore[arg-type]
         SurrogatePGD(name="soft-published", surrogate="soft", **steps),  # type: ignore[arg-type]
         SurrogatePGD(name="identity-published", surrogate="identity", **steps),  # type: ignore[arg-type]
+        PrintablePGD(name="printed-colors-published", palette=PRINTED, **steps),  # type: ignore[arg-type]
     ]
     return [entry(ball.threat, attack, column="published", kind="gradient") for attack in attacks]
 
