@@ -145,6 +145,14 @@ def test_a_row_may_change_settings_of_its_transform():
     assert changed.recipe == "fast-cifar-10/acab-retrained@order=bins@edge_thresholds=5,9"
     wanted = {**usual.transform["settings"], "order": "bins", "edge_thresholds": [5, 9]}
     assert changed.to_json()["transform"]["settings"] == json.loads(json.dumps(wanted))
+    one = recipe("smoke/acab-retrained@kernel_sizes=5,1@edge_thresholds=20").transform["settings"]
+    assert (one["kernel_sizes"], one["edge_thresholds"]) == ([5, 1], [20])
+
+
+def test_a_row_may_change_settings_of_its_training():
+    config = recipe("fast-mnist/ac-retrained@separation=2+epochs=3+loss=trades")
+    assert (config.epochs, config.loss, config.transform["settings"]["separation"]) == (3, "trades", 2)
+    assert config.recipe == "fast-mnist/ac-retrained@separation=2+epochs=3+loss=trades"
 
 
 @pytest.mark.parametrize(
@@ -154,6 +162,10 @@ def test_a_row_may_change_settings_of_its_transform():
         ("fixed-retrained@k=3", "only an adaptive transform"),
         ("acab-retrained@order", "wanted setting=value"),
         ("acab-retrained@", "wanted setting=value"),
+        ("acab-retrained@order=bins@order=population", "given twice"),
+        ("baseline+epochs=1+epochs=2", "given twice"),
+        ("baseline+method=natural", "tells rows apart"),
+        ("baseline+colour=3", "with a field of"),
         ("acab-retrained@colour=3", "no setting 'colour'; there are"),
         ("acab-retrained@order=size", "'population' or 'bins'"),
         ("magic@order=bins", "no row of the paper is called 'magic'"),

@@ -59,8 +59,8 @@ def reproduce(
     from linocut.recipes.reproduce.tables import chosen
     from linocut.training.world import local_device
 
-    rows = chosen(dataset, row, table)
-    chosen_scale = scale_named(scale, assign or ())
+    rows = chosen(dataset, row, table, assign or ())
+    chosen_scale = scale_named(scale)
     with stops(minutes):
         if not as_json:
             typer.echo("Timing a few steps of each network that was not timed here before ...", err=True)
@@ -71,7 +71,7 @@ def reproduce(
             out=out,
             root=root,
             device=local_device(device),
-            title=", ".join([*dict.fromkeys(name for name, _ in rows), f"scale {scale}", *(assign or ())]),
+            title=f"{', '.join(dict.fromkeys(name for name, _ in rows))}, scale {scale}",
             timed=dry_run or not as_json,  # else nobody is shown the plan
             tell=(lambda text: None) if as_json else partial(typer.echo, err=True),
         )

@@ -8,11 +8,13 @@ of the model. Where recording is not possible, the model runs as it is.
 import logging
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import nn
+from torch.autograd.function import once_differentiable
 
 from linocut.evaluation.wrapped import HOOKS
 
@@ -61,10 +63,11 @@ class Replayed(nn.Module):
         return filled(self._run, images)
 
     def _run(self, images: torch.Tensor) -> torch.Tensor:
-        if not images.is_cuda or images.numel() > LARGEST or self.failure is not None or self._pending() is not None:
+        small = 0 < images.numel() <= LARGEST
+        if not (images.is_cuda and small) or self.failure is not None or self._pending() is not None:
             return self.model(images)
         wants_gradient = torch.is_grad_enabled() and images.requires_grad
-        key = (tuple(images.shape), images.dtype, wants_gradient, *_format())
+        key = (tuple(images.shape), images.dtype, images.device, wants_gradient, *_format())
         found = self._passes.get(key)
         if found is None:
             self._seen[key] += 1
@@ -81,8 +84,8 @@ class Replayed(nn.Module):
             if self._pool is None:
                 self._pool = torch.cuda.graph_pool_handle()
             made = Pass(self.model, images, wants_gradient, self._pool)
-            if not made.agrees_with(self.model, images.detach().flip(0)):
-                raise RuntimeError("a replayed pass gives other logits than the model")
+            if not made.agrees_with(self.model, 1 - images.detach()):
+                raise RuntimeError("a replayed pass gives other logits or gradients than the model")
             self._passes[key] = made
         except RuntimeError as error:
             self.failure = f"{type(error).__name__}: {error}"[:500]
@@ -102,18 +105,18 @@ class Pass:
         enabled, dtype = _format()
         # A cache of cast weights would outlive the recording.
         with torch.autocast("cuda", dtype=dtype, enabled=enabled, cache_enabled=False):
-            with torch.cuda.stream(stream):
+            with torch.cuda.stream(stream), _nothing_waits():
                 for _ in range(2):
                     self._once(model, wants_gradient)
             torch.cuda.current_stream().wait_stream(stream)
             self._forward = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._forward, pool=pool, stream=stream):
+            with torch.cuda.graph(self._forward, pool=pool, stream=stream, capture_error_mode="thread_local"):
                 self.logits = model(self.images)
             self._backward: torch.cuda.CUDAGraph | None = None
             if wants_gradient:
                 self.slope = torch.ones_like(self.logits)
                 self._backward = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(self._backward, pool=pool, stream=stream):
+                with torch.cuda.graph(self._backward, pool=pool, stream=stream, capture_error_mode="thread_local"):
                     (self.gradient,) = torch.autograd.grad(self.logits, self.images, self.slope)
         self.logits = self.logits.detach()
         self._spent = False  # a backward reuses the memory of what its forward had kept
@@ -123,11 +126,15 @@ class Pass:
         if wants_gradient:
             torch.autograd.grad(logits, self.images, torch.ones_like(logits))
 
-    @torch.no_grad()
     def agrees_with(self, model: Function, others: torch.Tensor) -> bool:
-        """Whether images that were not recorded get the model's logits: what Python decides is decided but once."""
-        mine, true = self.forward(others).float(), model(others).float()
-        return torch.allclose(mine, true, rtol=0.01, atol=0.01 * float(true.abs().max()), equal_nan=True)
+        """Whether images that were not recorded get what the model gives: what Python decides is decided but once."""
+        mine, true = self.forward(others), model(others.requires_grad_(self.images.requires_grad))
+        if not _alike(mine, true.detach()):
+            return False
+        if self._backward is None:
+            return True
+        slope = torch.ones_like(true)
+        return _alike(self.backward(slope), torch.autograd.grad(true, others, slope)[0])
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         self.images.detach().copy_(images)
@@ -156,8 +163,24 @@ class _Replay(torch.autograd.Function):
         return recorded.forward(images)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, slope: torch.Tensor) -> tuple[torch.Tensor, None, None]:  # type: ignore[override]
         return ctx.recorded.backward(slope), None, None
+
+
+@contextmanager
+def _nothing_waits() -> Iterator[None]:
+    """An error where the processor waits for the device: a recording that fails on that may leave torch unusable."""
+    before = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
+
+
+def _alike(mine: torch.Tensor, true: torch.Tensor) -> bool:
+    return torch.allclose(mine.float(), true.float(), rtol=0.01, atol=0.01 * float(true.abs().max()), equal_nan=True)
 
 
 def _format() -> tuple[bool, torch.dtype]:

@@ -63,6 +63,8 @@ def test_decisions_change_one_setting_of_the_papers_transform(data_set):
 def test_a_changed_row_has_its_base_and_no_figure_of_the_paper():
     row = "ac-pretrained@separation=2@lloyd_steps=1"
     assert (base_row(row), words(row)) == ("baseline", "ATTA + AC, pretrained, separation=2, lloyd_steps=1")
+    assert base_row("natural-acab-retrained+epochs=3") == "natural+epochs=3"
+    assert words("baseline+epochs=3") == "ATTA, epochs=3"
     changed, usual = (scales.small("mnist", name, 0, Shelf(None), GPU) for name in (row, "ac-pretrained"))
     assert overview._paper(usual) is not None
     assert overview._paper(changed) is None
@@ -70,14 +72,22 @@ def test_a_changed_row_has_its_base_and_no_figure_of_the_paper():
 
 
 def test_settings_of_the_training_hold_for_twins_too(tmp_path):
-    scale = scales.scale_named("smoke", ["batch_size=16", "loss=trades"])
-    plan = Planner(scale, Shelf(None), NUMERICS).plan([("digits", "ac-retrained")], [0], "changed")
+    changes = ["batch_size=16", "loss=trades", "eps=0.1"]
+    (asked,) = chosen("digits", "ac-retrained@separation=2", None, changes)
+    assert asked[1] == "ac-retrained@separation=2+batch_size=16+loss=trades+eps=0.1"
+    plan = Planner(scales.smoke, Shelf(None), NUMERICS).plan([asked], [0], "changed")
     trained = [step.work for step in plan.steps if isinstance(step, Train)]
-    assert {work.row for work in trained} == {"ac-retrained", "baseline"}
+    assert {work.row for work in trained} == {asked[1], "baseline+batch_size=16+loss=trades+eps=0.1"}
     assert {(work.config.batch_size, work.config.loss) for work in trained} == {(16, "trades")}
-    assert all("trained with batch_size=16, loss=trades" in work.note for work in trained)
-    with pytest.raises(InputError, match="--dataset, --row"):
-        scales.scale_named("smoke", ["transform=null"])
+    assert {judged.eps for work in trained for judged in work.judgements} == {0.1}  # digits are judged at their own
+    assert all(work.config.recipe == f"smoke/{work.row}" for work in trained)
+    assert verdict._is_base(trained[1], trained[0])
+
+
+@pytest.mark.parametrize("changes", [["transform=null"], ["seed=3"], ["epochs=1", "epochs=2"]])
+def test_settings_that_tell_rows_apart_or_come_twice_are_refused(changes):
+    with pytest.raises(InputError, match=r"tells rows apart|given twice"):
+        chosen("digits", "baseline", None, changes)
 
 
 def test_what_is_asked_for():

@@ -50,11 +50,14 @@ def surrogate(record: Record, norm: str) -> Finding:
     base = f"{norm}/pgd-published"
     rivals = [name for name in record.names(norm=norm, kind="rival") if record.ran(name)]
     if not (record.ran(base) and rivals):
+        tried = record.names(norm=norm, kind="rival")
         return Finding(
             code="surrogate",
             norm=norm,
             status=NOT_APPLICABLE,
-            sentence="The model offers no other gradient of itself to compare with (no transform with hooks).",
+            sentence="The model offers no other gradient of itself to compare with (no transform with hooks)."
+            if tried
+            else "The suite compares the surrogate with no other gradient.",
         )
     numbers, worst, statuses = {}, 0.0, {OK}
     for name in rivals:

@@ -13,6 +13,7 @@ from linocut.recipes.reproduce.reporting import REPORT, overview_texts
 from linocut.recipes.reproduce.tables import DATA_SETS
 from linocut.recipes.reproduce.work import Work
 from linocut.recipes.training import ROWS
+from linocut.recipes.training.rows import plain_row
 from linocut.report import write as write_report
 
 
@@ -25,7 +26,7 @@ def works_of(catalogue: Catalogue, results: Path) -> list[Work]:
     rows = list(ROWS)
     found = [work(place) for place in catalogue.works]
     return sorted(
-        found, key=lambda w: (DATA_SETS.index(w.data_set), rows.index(w.row.split("@")[0]), w.row, w.config.seed)
+        found, key=lambda w: (DATA_SETS.index(w.data_set), rows.index(plain_row(w.row)), w.row, w.config.seed)
     )
 
 

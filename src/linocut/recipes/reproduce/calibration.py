@@ -66,6 +66,8 @@ class Calibration:
     def of(self, work: Work, images: Images) -> Speed:
         """The speed of this work's network; `images` are those it is trained on."""
         config, shape = work.config, list(images.pixels.shape[1:])
+        whole = max(1, len(images) // config.shards) * config.shards
+        config = replace(config, batch_size=min(config.batch_size, whole))  # a step of training takes no more either
         batch = min(work.judgements[0].batch_size, len(images))
         fields = {**config.to_json(), "recipe": "", "epochs": 0, "seed": 0, "shape": shape, "judged": batch}
         key = digest(fields)

@@ -97,7 +97,8 @@ class Train(Model):
 
     def __init__(self, work: Work, *needs: Step):
         how = "naturally" if work.config.method == "natural" else "by ATTA"
-        super().__init__(work, f"train {work.config.architecture} {how}, {work.config.epochs} epochs", *needs)
+        epochs = f"{work.config.epochs} epoch{'s' * (work.config.epochs != 1)}"
+        super().__init__(work, f"train {work.config.architecture} {how}, {epochs}", *needs)
 
     def leavings(self, shop: Workshop) -> list[Path]:
         folder = shop.out / self.work.place

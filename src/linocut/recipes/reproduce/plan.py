@@ -12,6 +12,7 @@ from linocut.recipes.reproduce.shelf import Shelf
 from linocut.recipes.reproduce.step import Step
 from linocut.recipes.reproduce.tables import base_row
 from linocut.recipes.reproduce.work import Work
+from linocut.recipes.training.rows import training_changes
 
 S = TypeVar("S", bound=Step)
 
@@ -49,7 +50,10 @@ class Planner:
         return Plan(works=tuple(works), steps=tuple(self.steps.values()))
 
     def work(self, data_set: str, row: str, seed: int) -> Work:
-        return self.scale(data_set, row, seed, self.shelf, self.numerics)
+        """The work of a row; changes of its training come after all that the scale sets."""
+        changes = training_changes(row)
+        work = self.scale(data_set, row.partition("+")[0], seed, self.shelf, self.numerics)
+        return work.trained_with(row, changes) if changes else work
 
     def model(self, work: Work) -> Model:
         """The step that makes the network of a row, after those it needs."""

@@ -1,6 +1,6 @@
 """How large a reproduction is: the paper's own, two for a single GPU, one that a CPU does in minutes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -154,23 +154,8 @@ Scale = Callable[[str, str, int, Shelf, Numerics], Work]
 SCALES: dict[str, Scale] = {"smoke": smoke, "small": small, "large": large, "paper": paper}
 
 
-OF_THE_ROW = ("recipe", "data_set", "method", "image_size", "transform", "transform_at", "seed")
-
-
-def scale_named(name: str, assignments: Sequence[str] = ()) -> Scale:
-    """The function of this scale; `field=value` assignments change the training of every row, the twins' too."""
+def scale_named(name: str) -> Scale:
+    """The function of this scale."""
     if name not in SCALES:
         raise InputError(f"no scale is called {name!r}; there are {', '.join(SCALES)}")
-    plain = SCALES[name]
-    for assignment in assignments:
-        field = assignment.partition("=")[0]
-        if field in OF_THE_ROW:
-            raise InputError(f"{field} is what tells rows apart: choose it by --dataset, --row, --scale or --seed")
-
-    def changed(*asked: Any) -> Work:
-        work = plain(*asked)
-        told = f"trained with {', '.join(assignments)}"
-        config = work.config.with_settings(list(assignments))
-        return replace(work, config=config, note=f"{work.note}; {told}" if work.note else told)
-
-    return changed if assignments else plain
+    return SCALES[name]

@@ -1,10 +1,11 @@
 """Which rows each table of the paper has, under names of our own."""
 
 import math
+from collections.abc import Sequence
 
 from linocut.errors import InputError
 from linocut.recipes.training import PAPER
-from linocut.recipes.training.rows import row_named
+from linocut.recipes.training.rows import row_named, training_changes
 from linocut.transform.presets import CIFAR, PRESETS
 
 PICTURES = ("resisc45", "imagenette")  # large, of any size
@@ -59,8 +60,13 @@ def _decisions(data_set: str) -> list[str]:
     return found + [f"thumbnail_size={side}" for side in (16, 64) if data_set in PICTURES]
 
 
-def chosen(data_set: str | None, row: str | None, table: str | None) -> list[tuple[str, str]]:
-    """(data set, row) pairs: those asked for; every data set of the paper and its main tables if nothing is."""
+def chosen(
+    data_set: str | None, row: str | None, table: str | None, changes: Sequence[str] = ()
+) -> list[tuple[str, str]]:
+    """(data set, row) pairs: those asked for; every data set of the paper and its main tables if nothing is.
+
+    changes: settings of the training, for every row.
+    """
     if data_set is not None and data_set not in DATA_SETS:
         raise InputError(f"no data set is called {data_set!r}; there are {', '.join(DATA_SETS)}")
     if row is not None:
@@ -68,20 +74,23 @@ def chosen(data_set: str | None, row: str | None, table: str | None) -> list[tup
     if row is not None and table is not None:
         raise InputError(f"row {row} and table {table} were both asked for: give one of them")
     sets = (data_set,) if data_set is not None else tuple(PAPER)
-    return [(name, each) for name in sets for each in ((row,) if row else rows_of(table or "main", name))]
+    found = [(name, each) for name in sets for each in ((row,) if row else rows_of(table or "main", name))]
+    found = [(name, "+".join([each, *changes])) for name, each in found]
+    for _, each in found:
+        training_changes(each)
+    return found
 
 
 def base_row(row: str) -> str:
     """The row with the same training and no transform: a pretrained row's network, a retrained row's twin."""
-    return "natural" if row_named(row).method == "natural" else "baseline"
+    return "+".join(["natural" if row_named(row).method == "natural" else "baseline", *training_changes(row)])
 
 
 def words(row: str) -> str:
     """The row in plain words: ATTA + AC+AB, retrained."""
     chosen = row_named(row)
     training = "natural training" if chosen.method == "natural" else "ATTA"
-    if chosen.transform is None:
-        return training
-    front = {"fixed": "fixed codebook", "acab": "AC+AB"}.get(chosen.transform, chosen.transform.upper())
-    told = ["retrained" if chosen.transform_at == "train" else "pretrained", *row.split("@")[1:]]
-    return f"{training} + {front}, {', '.join(told)}"
+    if chosen.transform is not None:
+        front = {"fixed": "fixed codebook", "acab": "AC+AB"}.get(chosen.transform, chosen.transform.upper())
+        training += f" + {front}, {'retrained' if chosen.transform_at == 'train' else 'pretrained'}"
+    return ", ".join([training, *row.partition("+")[0].split("@")[1:], *training_changes(row)])

@@ -53,6 +53,13 @@ class Work:
         """Whether its transform is put before a network that was trained without one."""
         return self.config.transform is not None and self.config.transform_at == "test"
 
+    def trained_with(self, row: str, changes: list[str]) -> "Work":
+        """The work of a row that changes settings of the training; where a radius of its own is judged, it follows."""
+        config = self.config.with_settings(changes)
+        config = replace(config, recipe="+".join([config.recipe, *changes]))
+        judged = tuple(each if each.eps is None else replace(each, eps=config.eps) for each in self.judgements)
+        return replace(self, row=row, config=config, judgements=judged)
+
     def with_config(self, **changes: Any) -> "Work":
         """The same with some settings of the training changed."""
         return replace(self, config=replace(self.config, **changes))

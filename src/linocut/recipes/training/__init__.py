@@ -1,9 +1,11 @@
 """Recipes by name: functions that return frozen training configs, with their costs and expected numbers."""
 
+from dataclasses import replace
+
 from linocut.errors import InputError
 from linocut.recipes.training import paper
 from linocut.recipes.training.fast import fast
-from linocut.recipes.training.rows import ROWS
+from linocut.recipes.training.rows import ROWS, training_changes
 from linocut.recipes.training.smoke import smoke
 from linocut.training.config import TrainingConfig
 
@@ -26,11 +28,15 @@ def names() -> list[str]:
 def recipe(name: str) -> TrainingConfig:
     """The config of a recipe: `smoke`, `cifar-10/acab-retrained`, `fast-cifar-10/baseline` and so on.
 
-    `cifar-10/acab-retrained@order=bins` is the row with another setting of its transform.
+    `cifar-10/acab-retrained@order=bins` is the row with another setting of its transform, `smoke/baseline+epochs=5`
+    with another setting of its training.
 
     >>> recipe("cifar-10/acab-retrained").epochs
     38
     """
+    changes = training_changes(name)
+    if changes:
+        return replace(recipe(name.partition("+")[0]).with_settings(changes), recipe=name)
     data_set, _, row = name.partition("/")
     if data_set == "smoke":
         return smoke(row) if row else smoke()

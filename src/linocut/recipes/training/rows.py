@@ -6,6 +6,7 @@ from typing import Any
 
 from linocut.errors import InputError
 
+OF_THE_ROW = ("recipe", "data_set", "method", "image_size", "transform", "transform_at", "seed")
 CLASSES = {
     "fixed": "FixedCodebook",
     "ab": "AdaptiveBlur",
@@ -50,12 +51,36 @@ def row_named(name: str) -> Row:
     >>> row_named("acab-retrained@edge_thresholds=10,20").changes
     (('edge_thresholds', [10, 20]),)
     """
-    plain, *told = name.split("@")
+    plain, *told = name.partition("+")[0].split("@")
     if plain not in ROWS:
         raise InputError(f"no row of the paper is called {plain!r}; there are {', '.join(ROWS)}")
     if told and ROWS[plain].transform in (None, "fixed"):
         raise InputError(f"{name}: only an adaptive transform (AC, AB or both) has settings that can be changed here")
-    return replace(ROWS[plain], changes=tuple(_change(name, one) for one in told))
+    changes = tuple(_change(name, one) for one in told)
+    if len(dict(changes)) < len(changes):
+        raise InputError(f"{name}: a setting is given twice")
+    return replace(ROWS[plain], changes=changes)
+
+
+def plain_row(name: str) -> str:
+    """The row of the paper that a changed one comes from.
+
+    >>> plain_row("ac-retrained@separation=2+epochs=5")
+    'ac-retrained'
+    """
+    return name.partition("+")[0].partition("@")[0]
+
+
+def training_changes(name: str) -> list[str]:
+    """The settings of the training that a row changes: `baseline+epochs=5+batch_size=64` changes two."""
+    told = name.split("+")[1:]
+    fields = [one.partition("=")[0] for one in told]
+    for field in fields:
+        if field in OF_THE_ROW:
+            raise InputError(f"{name}: {field} is what tells rows apart, choose another row, data set or seed")
+        if fields.count(field) > 1:
+            raise InputError(f"{name}: {field} is given twice")
+    return told
 
 
 def _change(name: str, told: str) -> tuple[str, Any]:
@@ -91,7 +116,8 @@ def with_changes(module: Any, row: Row) -> dict[str, Any]:
     for name, value in row.changes:
         if name not in settings:
             raise InputError(f"{type(module).__name__} has no setting {name!r}; there are {', '.join(settings)}")
-        settings[name] = value
+        several = isinstance(settings[name], list | tuple) and not isinstance(value, list)
+        settings[name] = [value] if several else value
     return {"class": type(module).__name__, "settings": type(module)(**settings).settings()}
 
 
