@@ -36,6 +36,10 @@ def reproduce(
     assign: Annotated[
         list[str] | None, typer.Option("--set", help="field=value of every training, twins too; as often as needed")
     ] = None,
+    published: Annotated[
+        Path | None,
+        typer.Option(help="results of `linocut publish`: a network that lies there is taken over, not trained again"),
+    ] = None,
     root: Annotated[Path | None, typer.Option(help="the folder of data sets; else LINOCUT_DATA")] = None,
     seed: Annotated[int, typer.Option(help="of the training")] = 0,
     seeds: Annotated[str | None, typer.Option(help="several, such as 0,1,2: mean and spread in the overview")] = None,
@@ -71,6 +75,7 @@ def reproduce(
             out=out,
             root=root,
             device=local_device(device),
+            published=published,
             title=f"{', '.join(dict.fromkeys(name for name, _ in rows))}, scale {scale}",
             timed=dry_run or not as_json,  # else nobody is shown the plan
             tell=(lambda text: None) if as_json else partial(typer.echo, err=True),

@@ -11,6 +11,7 @@ import torch
 
 from linocut.models import Card, Defended, load, save
 from linocut.models.store import fit_transform, read_card, rebuild_transform
+from linocut.recipes.reproduce.inheritance import inherit
 from linocut.recipes.reproduce.interruption import Stopped
 from linocut.recipes.reproduce.step import Step, Watch, Workshop
 from linocut.recipes.reproduce.work import Work
@@ -124,6 +125,16 @@ class Train(Model):
 
         images, test = shop.shelf.train(self.work), shop.shelf.test(self.work)
         folder = shop.out / self.work.place
+        if shop.published is not None and inherit(
+            shop.published,
+            shop.out,
+            self.work.place,
+            self.config(shop),
+            train=images.sha256,
+            test=test.sha256,
+            free=HOW_NOT_WHAT,
+        ):
+            return
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="dropped the torn last line")  # a kill leaves one; it is no news
             outcome = train(

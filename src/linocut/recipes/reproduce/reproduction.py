@@ -60,6 +60,7 @@ def prepare(
     root: Path | None,
     device: torch.device,
     title: str,
+    published: Path | None = None,
     timed: bool = True,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Reproduction:
@@ -68,7 +69,8 @@ def prepare(
     timed: whether anyone wants the estimates. `tell` hears which network is being timed: on a CPU a large one takes
     a minute.
     """
-    shop = Workshop(out=out.absolute(), shelf=Shelf(root or root_from_environment()), device=device)
+    shelf = Shelf(root or root_from_environment())
+    shop = Workshop(out=out.absolute(), shelf=shelf, device=device, published=published)
     runner.check_folder(shop)
     check_can_report()
     numerics = plan_file.numerics_of(shop)

@@ -18,11 +18,15 @@ Watch = Callable[[float, str], None]  # the share of the step that is done, and 
 
 @dataclass(frozen=True, kw_only=True)
 class Workshop:
-    """The folder of a reproduction (absolute), its data, and the device it computes on."""
+    """The folder of a reproduction (absolute), its data, and the device it computes on.
+
+    published: results whose networks are taken over where they are what a training would make.
+    """
 
     out: Path
     shelf: Shelf
     device: torch.device
+    published: Path | None = None
 
 
 class Step(ABC):

@@ -1,0 +1,34 @@
+"""Networks that were published before and need not be trained again: rows can join results that lie there."""
+
+import shutil
+from pathlib import Path
+
+from linocut.errors import InputError
+from linocut.models import load, read_card
+from linocut.training.config import TrainingConfig
+
+BESIDE = ("config.json", "log.jsonl", "curves.png")
+
+
+def inherit(
+    results: Path, out: Path, place: str, config: TrainingConfig, *, train: str, test: str, free: tuple
+) -> bool:
+    """Copy the network of a place among the results, if it is what this training would make; whether it was.
+
+    train, test: hashes of the images; free: fields of the config in which the two may differ.
+    """
+    source = results / place / "model"
+    try:
+        card = read_card(source).card
+        load(source)  # InputError where weights are damaged or were left out
+    except (InputError, OSError):
+        return False
+    held = {name: value for name, value in card.recipe.items() if name in config.to_json()}
+    differs = [name for name, _, _ in config.changes(held) if name not in free]
+    if differs or (card.recipe.get("train_sha256"), card.metrics.get("test_sha256")) != (train, test):
+        return False
+    shutil.copytree(source, out / place / "model", dirs_exist_ok=True)
+    for name in BESIDE:
+        if (results / place / name).is_file():
+            shutil.copyfile(results / place / name, out / place / name)
+    return True

@@ -1,0 +1,79 @@
+"""Published networks are taken over where they are what a training would make, so that other rows can join them."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from linocut.recipes.reproduce import making
+
+from ..reproduce.conftest import do
+from ..reproduce.tiny import shorten
+from .conftest import BASE, FIXED, plan_at, put
+
+AC = "digits/ac-pretrained/seed-0"
+
+
+class Trained(Exception):
+    """Somebody began a training."""
+
+
+@pytest.fixture
+def nobody_trains(monkeypatch):
+    def refuse(*_, **__):
+        raise Trained
+
+    monkeypatch.setattr(making, "train", refuse)
+
+
+@pytest.fixture
+def short():
+    undo = shorten()
+    yield
+    undo()
+
+
+def with_published(out, results, rows):
+    plan, shop = plan_at(out, rows=rows)
+    return plan, replace(shop, published=results)
+
+
+def test_another_row_joins_the_published_ones(published, tmp_path, nobody_trains, short):
+    results = tmp_path / "results"
+    shutil.copytree(published, results)
+    made = do(*with_published(tmp_path / "out", results, ("ac-pretrained",))).made
+    assert f"{AC}/model" in made
+    for name in ("model/card.json", "config.json", "log.jsonl"):
+        assert (tmp_path / "out" / BASE / name).read_bytes() == (published / BASE / name).read_bytes()
+    done = put(tmp_path / "out", results)
+    assert (results / AC / "model/card.json").is_file()
+    assert (results / FIXED / "model/card.json").is_file()
+    assert {name.rpartition("/")[0] for name in done.verified} == {AC}
+    assert all(each.whole.claims and not each.whole.failures for each in done.verified.values())
+
+
+@pytest.mark.parametrize("change", [{"epochs": 2}, {"seed": 1}, {"learning_rate": 0.05}])
+def test_another_training_is_not_taken_over(published, tmp_path, nobody_trains, change):
+    plan, shop = with_published(tmp_path / "out", published, ("baseline",))
+    step = plan.steps[0]
+    step.work = step.work.with_config(**change)
+    with pytest.raises(Trained):
+        step.run(shop, lambda share, words: None)
+
+
+def test_a_damaged_network_is_trained_again(published, tmp_path, nobody_trains):
+    results = tmp_path / "results"
+    shutil.copytree(published, results)
+    (weights,) = (results / BASE / "model").glob("weights-*")
+    weights.write_bytes(weights.read_bytes()[:-1] + b"?")
+    plan, shop = with_published(tmp_path / "out", results, ("baseline",))
+    with pytest.raises(Trained):
+        plan.steps[0].run(shop, lambda share, words: None)
+
+
+def test_how_quickly_it_was_made_does_not_matter(published, tmp_path, nobody_trains):
+    plan, shop = with_published(tmp_path / "out", published, ("baseline",))
+    step = plan.steps[0]
+    step.work = step.work.with_config(channels_last=True)
+    step.run(shop, lambda share, words: None)
+    assert (shop.out / BASE / "model/card.json").is_file()
