@@ -30,7 +30,8 @@ def reproduce(
     scale: Annotated[
         str,
         typer.Option(
-            help="paper: its recipes; large: quicker ones; small: with smaller networks too; smoke: tests the code"
+            help="paper: its recipes; large: quicker ones; small: with smaller networks too; slow: small networks, "
+            "the paper's recipes; smoke: tests the code"
         ),
     ] = "small",
     assign: Annotated[

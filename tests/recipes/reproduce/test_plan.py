@@ -108,7 +108,7 @@ def test_what_is_asked_for():
 def test_what_there_is_not_is_refused_with_what_there_is(asked, there):
     with pytest.raises(InputError, match=there):
         chosen(*asked)
-    with pytest.raises(InputError, match="smoke, small, large, paper"):
+    with pytest.raises(InputError, match="smoke, small, slow, large, paper"):
         scales.scale_named("huge")
 
 
@@ -145,6 +145,15 @@ def test_every_scale_has_a_work_for_every_row(data_set, row):
             paper.config.image_size,
         )
         assert large.config.recipe == small.config.recipe
+        slow = scales.slow(data_set, row, 3, shelf, GPU)
+        assert slow.judgements == small.judgements
+        assert (slow.config.recipe, slow.config.epochs, slow.config.num_steps) == (
+            paper.config.recipe,
+            paper.config.epochs,
+            paper.config.num_steps,
+        )
+        same = ("architecture", "image_size", "transform", "precision", "half_weights", "seed")
+        assert all(getattr(slow.config, name) == getattr(small.config, name) for name in same)
         assert all(judgement.compile for judgement in large.judgements)
 
 
