@@ -89,9 +89,9 @@ def slow(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) -
     work = small(data_set, row, seed, shelf, numerics)
     if data_set == "digits":
         return work
-    quick = work.config
+    quick, published = work.config, recipe(f"{data_set}/{row}")
     config = replace(
-        recipe(f"{data_set}/{row}"),
+        published,
         architecture=quick.architecture,
         image_size=quick.image_size,
         transform=quick.transform,
@@ -101,7 +101,7 @@ def slow(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) -
         channels_last=quick.channels_last,
         half_weights=quick.half_weights,
     )
-    smaller = quick.architecture != recipe(f"{data_set}/{row}").architecture
+    smaller = quick.architecture != published.architecture
     pictures = f"pictures of {SMALL_SIDE} pixels" if data_set in PICTURES else ""
     return replace(work, config=config, note=", ".join(filter(None, ["a smaller network" * smaller, pictures])))
 
