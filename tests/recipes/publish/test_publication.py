@@ -71,7 +71,7 @@ def test_what_is_not_finished_is_named_and_added_later(half, reproduced, publish
     assert (results / BASE / "model" / "card.json").is_file(), "the twin of what is published"
     assert not (results / SECOND).exists()
     assert "baseline" not in (results / "overview.csv").read_text()
-    page = (results / "report" / "report.html").read_text(encoding="utf-8")
+    page = (results / "digits" / "report" / "report.html").read_text(encoding="utf-8")
     assert "<h1>Results on digits</h1>" in page
     untouched = contents(results / FIXED)
     second = put(reproduced, results)

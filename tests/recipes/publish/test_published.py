@@ -29,7 +29,13 @@ def call(*arguments):
 
 
 def test_the_folder_holds_what_a_stranger_needs(published):
-    for name in ("overview.md", "overview.csv", "report/report.html", "report/tables.tex", "published.json"):
+    for name in (
+        "overview.md",
+        "overview.csv",
+        "digits/report/report.html",
+        "digits/report/tables.tex",
+        "published.json",
+    ):
         assert (published / name).is_file()
     assert (published / "digits" / "natural.safetensors.xz").is_file()
     for name in ("config.json", "log.jsonl", "model/card.json"):
@@ -103,8 +109,8 @@ def test_nothing_of_the_machine_is_left(published, reproduced, data_folder):
 def test_a_report_that_holds_is_taken_over(published, reproduced):
     """All its rows are finished, so it says what the ledgers say."""
     for name in ("tables.csv", "tables.md", "tables.tex"):
-        assert (published / "report" / name).read_bytes() == (reproduced / "report" / name).read_bytes()
-    assert "<h1>breakable</h1>" in (published / "report" / "report.html").read_text(encoding="utf-8")
+        assert (published / "digits" / "report" / name).read_bytes() == (reproduced / "report" / name).read_bytes()
+    assert "<h1>breakable</h1>" in (published / "digits" / "report" / "report.html").read_text(encoding="utf-8")
 
 
 def test_paths_are_told_from_the_ledger_and_from_the_results(published):
@@ -117,7 +123,7 @@ def test_paths_are_told_from_the_ledger_and_from_the_results(published):
     assert repeat[repeat.index("--twin") + 1] == f"{BASE}/model"
     assert repeat[-2:] == ["--root", "DATA"]
     assert (published / repeat[1] / "card.json").is_file()
-    page = (published / "report" / "report.html").read_text(encoding="utf-8")
+    page = (published / "digits" / "report" / "report.html").read_text(encoding="utf-8")
     assert f"linocut verify {FIXED}/{SECOND}" in page
 
 

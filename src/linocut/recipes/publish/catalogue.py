@@ -1,6 +1,7 @@
 """published.json: what lies in a folder of results, what it was made of, and what is still open."""
 
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,13 +39,19 @@ class Catalogue:
             if others:
                 raise InputError(f"{results} holds other things ({others[0]}): choose a new or empty folder")
             return cls(images=images, made=made_on(device))
+        held = cls.read(results)
+        if held.images != images:
+            raise InputError(
+                f"{results} was published with --images {held.images}, not {images}: repeat that, or choose another"
+            )
+        return held
+
+    @classmethod
+    def read(cls, results: Path) -> "Catalogue":
+        """The one that lies there."""
         held = unsealed((results / NAME).read_bytes(), str(results / NAME))
         if held.pop("format", None) != FORMAT:
             raise InputError(f"{results / NAME} is of another version: publish into a new folder")
-        if held["images"] != images:
-            raise InputError(
-                f"{results} was published with --images {held['images']}, not {images}: repeat that, or choose another"
-            )
         return cls(**held)
 
     def write(self, results: Path) -> None:
@@ -52,9 +59,8 @@ class Catalogue:
         content = {"format": FORMAT, **self.__dict__}
         write_whole(results / NAME, sealed(content))
 
-    def settle_data(self, data_set: str, settings: dict[str, Any]) -> None:
-        """Takes note of a ledger's data; InputError names what differs from what was published before."""
-        found = {name: settings[field] for name, field in DATA.items()}
+    def settle_data(self, data_set: str, found: dict[str, Any]) -> None:
+        """Takes note of the data of ledgers; InputError names what differs from what was published before."""
         for name, value in found.items():
             before = self.data.get(data_set, found)[name]
             if before != value:
@@ -63,6 +69,26 @@ class Catalogue:
                     "publish into another folder"
                 )
         self.data[data_set] = found
+
+    def check_networks(self, new: Mapping[str, Mapping[str, str]]) -> None:
+        """InputError if a network would be replaced on which a work stands that stays as it is.
+
+        new: the hashes of the steps of each work that is to come, by its place.
+        """
+        staying = {place: held["hashes"] for place, held in self.works.items() if place not in new}
+        for hashes in new.values():
+            for step, made in hashes.items():
+                for place, held in staying.items():
+                    if step.endswith("/model") and held.get(step, made) != made:
+                        raise InputError(
+                            f"{step.removesuffix('/model')} was published with another network, on which {place} "
+                            "stands: finish that row here too, or publish into another folder"
+                        )
+
+
+def data_of(settings: dict[str, Any]) -> dict[str, Any]:
+    """What a ledger's settings say of its data."""
+    return {name: settings[field] for name, field in DATA.items()}
 
 
 def made_on(device: torch.device) -> dict[str, Any]:

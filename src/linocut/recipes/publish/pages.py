@@ -1,6 +1,6 @@
-"""Overview and report over all works among the results."""
+"""The overview of all works among the results, and a report for each data set."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from linocut.evaluation.record import Record
@@ -8,13 +8,15 @@ from linocut.models.files import write_whole
 from linocut.recipes.publish.catalogue import Catalogue
 from linocut.recipes.publish.finished import work_at
 from linocut.recipes.publish.wording import Wording
-from linocut.recipes.reproduce import stamps
 from linocut.recipes.reproduce.reporting import REPORT, overview_texts
 from linocut.recipes.reproduce.tables import DATA_SETS
 from linocut.recipes.reproduce.work import Work
 from linocut.recipes.training import ROWS
 from linocut.recipes.training.rows import plain_row
 from linocut.report import write as write_report
+
+OVERVIEW, TABLE = "overview.md", "overview.csv"
+Written = Callable[[str, Collection[str]], Path | None]
 
 
 def works_of(catalogue: Catalogue, results: Path) -> list[Work]:
@@ -32,17 +34,19 @@ def works_of(catalogue: Catalogue, results: Path) -> list[Work]:
 
 def write_pages(
     catalogue: Catalogue,
-    out: Path,
     results: Path,
     *,
-    at_hand: Collection[str],
+    due: Collection[str],
+    written: Written,
+    at_hand: Mapping[str, Path],
     known: Mapping[str, Sequence[Record]],
     wording: Wording,
 ) -> None:
-    """Writes overview.md, overview.csv and report/.
+    """Writes overview.md and overview.csv, and DATA/report/ of the data sets that are due.
 
-    at_hand: the places of works that are finished in the reproduction's folder; known: records that need not be
-    read again, by place.
+    written: for a data set and its lines of the table, a report that says just that, if there is one. at_hand: folders
+    whose ledgers have pictures and losses to show, which the packed ones have not, by place; known: records that need
+    not be read again, by place.
     """
     works = works_of(catalogue, results)
     records = {
@@ -50,27 +54,28 @@ def write_pages(
         or [Record.read(results / work.place / name) for name in catalogue.works[work.place]["ledgers"]]
         for work in works
     }
-    title = f"Results on {', '.join(dict.fromkeys(work.data_set for work in works))}"
-    markdown, table = overview_texts(title, works, records)
-    write_whole(results / "overview.md", markdown.encode())
-    write_whole(results / "overview.csv", table.encode())
-    source = out / REPORT
-    if not _is_reported(out, table):
-        # The ledgers of the reproduction have pictures and losses to show that the packed ones have not.
-        ledgers = [
-            (out if work.place in at_hand else results) / work.place / name
-            for work in works
-            for name in catalogue.works[work.place]["ledgers"]
-        ]
-        source = write_report(ledgers, results / REPORT, title=title).parent
-    for path in sorted(source.glob("*.*")):
-        write_whole(results / REPORT / path.name, wording.text(path.read_text(encoding="utf-8")).encode())
+    markdown, table = overview_texts(_title([work.data_set for work in works]), works, records)
+    write_whole(results / OVERVIEW, markdown.encode())
+    write_whole(results / TABLE, table.encode())
+    for data_set in due:
+        target = results / data_set / REPORT
+        source = written(data_set, lines_of(table, data_set))
+        if source is None:
+            ledgers = [
+                at_hand.get(work.place, results) / work.place / name
+                for work in works
+                if work.data_set == data_set
+                for name in catalogue.works[work.place]["ledgers"]
+            ]
+            source = write_report(ledgers, target, title=_title([data_set])).parent
+        for path in sorted(source.glob("*.*")):
+            write_whole(target / path.name, wording.text(path.read_text(encoding="utf-8")).encode())
 
 
-def _is_reported(out: Path, table: str) -> bool:
-    """Whether the reproduction's own report is whole and says what the ledgers say now, in whatever order."""
-    made = stamps.read_at(out / f"{REPORT}.stamp.json").get("outputs")
-    pieces = [out / REPORT, out / "overview.md", out / "overview.csv"]
-    if made is None or made != stamps.hashes(pieces, out):
-        return False
-    return sorted((out / "overview.csv").read_text().splitlines()) == sorted(table.splitlines())
+def lines_of(table: str, data_set: str) -> list[str]:
+    """The lines of a table that speak of a data set, sorted."""
+    return sorted(line for line in table.splitlines() if line.startswith(f"{data_set},"))
+
+
+def _title(data_sets: Sequence[str]) -> str:
+    return f"Results on {', '.join(dict.fromkeys(data_sets))}"

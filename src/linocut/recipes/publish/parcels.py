@@ -56,7 +56,7 @@ class Packer:
         remove(path for path in (self.results / place).glob("ledger-*"))
         records = [self._ledger(place, name) for name in found.ledgers]
         for network in found.networks:
-            self._network(network, found.hashes[f"{network}/model"])
+            put_network(self.out, self.results, self.catalogue, network, found.hashes[f"{network}/model"])
         self.catalogue.works[place] = {
             "note": found.work.note,
             "ledgers": list(found.ledgers),
@@ -66,17 +66,6 @@ class Packer:
         self.catalogue.write(self.results)
         return records
 
-    def _network(self, place: str, made: str) -> None:
-        source, target = self.out / place, self.results / place
-        if self.catalogue.networks.get(place) == made and (target / "model").is_dir():
-            return
-        remove([target / "model", *(target / name for name in BESIDE)])
-        shutil.copytree(source / "model", target / "model", ignore=_left_behind)
-        for name in BESIDE:
-            if (source / name).exists():
-                shutil.copyfile(source / name, target / name)
-        self.catalogue.networks[place] = made
-
     def _ledger(self, place: str, name: str) -> Record:
         folder, target = self.out / place / name, self.results / place / name
         self.tell(f"{place}/{name}")
@@ -84,8 +73,8 @@ class Packer:
         model = judge_of(folder, self.device, str(self.out / place / "model"))
         whole = verify(folder, model, self.device, record)
         parcel = Parcel.of(folder, record, self.catalogue.images)
-        self._natural(place, parcel)
-        natural = relpath(f"{_data_set(place)}/{NATURAL}", f"{place}/{name}")
+        put_natural(parcel.natural(), self.results / data_set_of(place) / NATURAL, folder)
+        natural = relpath(f"{data_set_of(place)}/{NATURAL}", f"{place}/{name}")
         header = self._header(place, name, headers.read(folder))
         packed = pack(parcel, target, model, self.device, header=header, natural=natural)
         found = Verified(whole=whole, packed=verify(target, model, self.device, packed))
@@ -104,19 +93,33 @@ class Packer:
         words = {"command": wording.command(made["command"]), "repeat": [wording.word(w) for w in made["repeat"] or []]}
         return {**held, "settings": settings | told, "made_with": made | words}
 
-    def _natural(self, place: str, parcel: Parcel) -> None:
-        """The natural images of the data set: those that lie there begin with these, or these with those."""
-        mine, path = parcel.natural(), self.results / _data_set(place) / NATURAL
-        there = shards.read(path) if path.exists() else {name: tensor[:0] for name, tensor in mine.items()}
-        both = min(len(mine["example"]), len(there["example"]))
-        if not all(torch.equal(mine[name][:both], there[name][:both]) for name in mine):
-            raise InputError(f"{path} holds other images than {parcel.folder}: publish into another folder")
-        if len(mine["example"]) > both:
-            shards.write(path, mine)
 
-
-def _data_set(place: str) -> str:
+def data_set_of(place: str) -> str:
+    """The data set of a place."""
     return place.partition("/")[0]
+
+
+def put_network(source: Path, results: Path, catalogue: Catalogue, place: str, made: str) -> None:
+    """Puts the network of a place and what was written beside it among the results, unless it is there."""
+    target = results / place
+    if catalogue.networks.get(place) == made and (target / "model").is_dir():
+        return
+    remove([target / "model", *(target / name for name in BESIDE)])
+    shutil.copytree(source / place / "model", target / "model", ignore=_left_behind)
+    for name in BESIDE:
+        if (source / place / name).exists():
+            shutil.copyfile(source / place / name, target / name)
+    catalogue.networks[place] = made
+
+
+def put_natural(mine: dict[str, torch.Tensor], path: Path, source: Path) -> None:
+    """Puts natural images of a data set there; those that lie there begin with these, or these with those."""
+    there = shards.read(path) if path.exists() else {name: tensor[:0] for name, tensor in mine.items()}
+    both = min(len(mine["example"]), len(there["example"]))
+    if not all(torch.equal(mine[name][:both], there[name][:both]) for name in mine):
+        raise InputError(f"{path} holds other images than {source}: publish into another folder")
+    if len(mine["example"]) > both:
+        shards.write(path, mine)
 
 
 def _left_behind(folder: str, names: list[str]) -> list[str]:

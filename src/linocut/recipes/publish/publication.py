@@ -1,7 +1,8 @@
 """From the folder of a reproduction to a folder of results."""
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,22 +10,25 @@ import torch
 
 from linocut.errors import InputError
 from linocut.evaluation import header as headers
-from linocut.recipes.publish.catalogue import Catalogue, made_on
+from linocut.recipes.publish.catalogue import Catalogue, data_of, made_on
 from linocut.recipes.publish.finished import Finished, Stock
-from linocut.recipes.publish.pages import write_pages
+from linocut.recipes.publish.pages import OVERVIEW, TABLE, lines_of, write_pages
 from linocut.recipes.publish.parcels import Packer, Verified
 from linocut.recipes.publish.wording import Wording, roots_of
-from linocut.recipes.reproduce.reporting import check_can_report
+from linocut.recipes.reproduce import stamps
+from linocut.recipes.reproduce.reporting import REPORT, check_can_report
 
 
 @dataclass(frozen=True, kw_only=True)
 class Publication:
-    """What one call did: the ledgers it packed and their verification, the works it left as they were, what is open.
+    """What one call did: the ledgers it packed and their verification, the works it took from other results or left as
+    they were, what is open.
 
     bytes: the size of all that lies in the folder now.
     """
 
     verified: dict[str, Verified]
+    joined: list[str] = field(default_factory=list)
     unchanged: list[str]
     open: dict[str, dict[str, Any]]
     bytes: int
@@ -54,10 +58,10 @@ def publish(
     new = [found for found in finished if not _is_there(found, catalogue, results)]
     if not before and not new:
         raise InputError(f"no row of {out} is finished yet: go on with `linocut reproduce`")
-    _check_networks(new, catalogue)
+    catalogue.check_networks({found.work.place: found.hashes for found in new})
     for found in new:
         settings = headers.read(out / found.work.place / found.ledgers[0])["settings"]
-        catalogue.settle_data(found.work.data_set, settings)
+        catalogue.settle_data(found.work.data_set, data_of(settings))
     catalogue.open = {place: told for place, told in catalogue.open.items() if place not in stock.works}
     catalogue.open |= stock.open()
     if new:
@@ -66,16 +70,27 @@ def publish(
     packer = Packer(out, results, catalogue, device, tell)
     records = {found.work.place: packer.put(found) for found in new}
     tell("overview and report")
-    at_hand = {found.work.place for found in finished}
-    wording = _wording(out, results, finished)
-    write_pages(catalogue, out, results, at_hand=at_hand, known=records, wording=wording)
+    write_pages(
+        catalogue,
+        results,
+        due=dict.fromkeys(found.work.data_set for found in finished),
+        written=partial(_written, out),
+        at_hand={found.work.place: out for found in finished},
+        known=records,
+        wording=_wording(out, results, finished),
+    )
     catalogue.write(results)
     return Publication(
         verified=packer.verified,
         unchanged=[found.work.place for found in finished if found.work.place not in records],
         open=catalogue.open,
-        bytes=sum(path.stat().st_size for path in results.rglob("*") if path.is_file()),
+        bytes=size_of(results),
     )
+
+
+def size_of(folder: Path) -> int:
+    """The bytes of all files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _is_there(found: Finished, catalogue: Catalogue, results: Path) -> bool:
@@ -86,19 +101,15 @@ def _is_there(found: Finished, catalogue: Catalogue, results: Path) -> bool:
     )
 
 
-def _check_networks(new: list[Finished], catalogue: Catalogue) -> None:
-    """InputError if a network would be replaced on which a work stands that stays as it is."""
-    replaced = {found.work.place for found in new}
-    staying = {place: held for place, held in catalogue.works.items() if place not in replaced}
-    for found in new:
-        for network in found.networks:
-            step = f"{network}/model"
-            for place, held in staying.items():
-                if held["hashes"].get(step, found.hashes[step]) != found.hashes[step]:
-                    raise InputError(
-                        f"{network} was published with another network, on which {place} stands: "
-                        "finish that row here too, or publish into another folder"
-                    )
+def _written(out: Path, data_set: str, lines: Collection[str]) -> Path | None:
+    """The reproduction's own report, if it is whole and speaks of nothing but what these lines say."""
+    made = stamps.read_at(out / f"{REPORT}.stamp.json").get("outputs")
+    pieces = [out / REPORT, out / OVERVIEW, out / TABLE]
+    if made is None or made != stamps.hashes(pieces, out):
+        return None
+    table = (out / TABLE).read_text()
+    whole = len(table.splitlines()) == len(lines) + 1
+    return out / REPORT if whole and lines_of(table, data_set) == lines else None
 
 
 def _wording(out: Path, results: Path, finished: list[Finished]) -> Wording:

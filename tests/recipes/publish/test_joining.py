@@ -1,0 +1,132 @@
+"""Results of several folders put together."""
+
+import json
+import shutil
+
+import pytest
+from typer.testing import CliRunner
+
+from linocut.cli import app
+from linocut.errors import InputError
+from linocut.models.seal import sealed
+from linocut.recipes.publish.joining import join
+
+from .conftest import BASE, FIXED
+from .test_publication import catalogue, contents
+
+
+@pytest.fixture
+def without_base(published, tmp_path):
+    """The results as if the baseline had been but a twin, and its ledgers open."""
+    results = tmp_path / "without"
+    shutil.copytree(published, results)
+    held = catalogue(results)
+    del held["works"][BASE]
+    held["open"] = {BASE: {"steps": [f"{BASE}/ledger-random-noise"], "seconds": None}}
+    (results / "published.json").write_bytes(sealed(held))
+    for ledger in (results / BASE).glob("ledger-*"):
+        shutil.rmtree(ledger)
+    return results
+
+
+@pytest.fixture
+def of_mnist(published, tmp_path):
+    """The results as if digits were called MNIST."""
+    results = tmp_path / "mnist-results"
+    shutil.copytree(published, results)
+    (results / "digits").rename(results / "mnist")
+    for name in ("published.json", "overview.csv"):
+        path = results / name
+        path.write_text(path.read_text().replace("digits/", "mnist/").replace('"digits": {', '"mnist": {'))
+    held = json.loads((results / "published.json").read_text())
+    held.pop("sha256")
+    (results / "published.json").write_bytes(sealed(held))
+    table = (results / "overview.csv").read_text()
+    (results / "overview.csv").write_text(
+        "".join(f"{line}\n".replace("digits,", "mnist,", 1) for line in table.splitlines())
+    )
+    return results
+
+
+def test_an_empty_folder_becomes_the_other(published, tmp_path):
+    done = join(published, tmp_path / "results")
+    assert done.joined == [FIXED, BASE]
+    assert contents(tmp_path / "results") == contents(published)
+
+
+def test_twice_is_once(published, tmp_path):
+    join(published, tmp_path / "results")
+    before = contents(tmp_path / "results")
+    done = join(published, tmp_path / "results")
+    assert (done.joined, done.unchanged) == ([], [FIXED, BASE])
+    assert contents(tmp_path / "results") == before
+
+
+def test_rows_join_what_stands_on_the_same_network(without_base, published):
+    untouched = contents(without_base / FIXED)
+    done = join(published, without_base)
+    assert (done.joined, done.unchanged, done.open) == ([BASE], [FIXED], {})
+    assert contents(without_base / FIXED) == untouched
+    for name in ("overview.md", "overview.csv", "digits/report/report.html"):
+        assert (without_base / name).read_bytes() == (published / name).read_bytes(), name
+
+
+def test_a_report_over_both_is_written_anew(without_base, published, tmp_path):
+    results = tmp_path / "results"
+    shutil.copytree(published, results)
+    lost = catalogue(results)
+    del lost["works"][FIXED]
+    (results / "published.json").write_bytes(sealed(lost))
+    shutil.rmtree(results / FIXED)
+    join(without_base, results)
+    page = (results / "digits" / "report" / "report.html").read_text(encoding="utf-8")
+    assert "fixed-pretrained" in page
+    assert "baseline" in page
+    assert str(tmp_path) not in page
+    assert sorted((results / "overview.csv").read_text()) == sorted((published / "overview.csv").read_text())
+
+
+def test_another_data_set_leaves_the_first_as_it_is(of_mnist, published, tmp_path):
+    results = tmp_path / "results"
+    shutil.copytree(published, results)
+    join(of_mnist, results)
+    assert contents(results / "digits") == contents(published / "digits")
+    assert set(catalogue(results)["data"]) == {"digits", "mnist"}
+    sets = {line.split(",")[0] for line in (results / "overview.csv").read_text().splitlines()[1:]}
+    assert sets == {"digits", "mnist"}
+    ledger = results / "mnist" / BASE.removeprefix("digits/") / "ledger-random-noise"
+    assert CliRunner().invoke(app, ["verify", str(ledger), "--device", "cpu"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda held: held["data"]["digits"].update(hash="0f"), "digits was published with hash"),
+        (lambda held: held.update(images=7), "--images 5, not 7"),
+        (lambda held: held["works"][FIXED]["hashes"].update({f"{BASE}/model": "another"}), "another network"),
+        (lambda held: held.update(format="linocut-published-0"), "another version"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_nothing_changed(change, told, published, without_base, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(without_base, other)
+    held = catalogue(other)
+    change(held)
+    (other / "published.json").write_bytes(sealed(held))
+    results = tmp_path / "results"
+    shutil.copytree(published, results)
+    before = contents(results)
+    with pytest.raises(InputError, match=told):
+        join(other, results)
+    assert contents(results) == before
+
+
+def test_a_folder_does_not_join_itself(published):
+    with pytest.raises(InputError, match="with itself"):
+        join(published, published)
+
+
+def test_the_verb_says_what_was_added(published, tmp_path):
+    done = CliRunner().invoke(app, ["publish", str(published), str(tmp_path / "results")])
+    assert done.exit_code == 0, done.output
+    assert f"{BASE}: added" in done.stdout
