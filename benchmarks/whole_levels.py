@@ -3,7 +3,8 @@
     python benchmarks/whole_levels.py docs/results/cifar-10/acab-retrained/seed-0 [...]
 
 For each row's folder (model and ledger-strong): the examples whose images are kept, that were broken, and of whose
-adversarial images none breaks the network in whole levels; then `pgd-whole-levels` from the image that broke each.
+adversarial images none breaks the network in whole levels; then `pgd-whole-levels` from the image that broke each, and
+`square-whole-levels` where that fails.
 In L-infinity twice: in the ball itself, which may end between two levels, and in one rounded to whole levels as images
 are (0.031 becomes 8).
 """
@@ -13,12 +14,14 @@ from pathlib import Path
 
 import torch
 
-from linocut.attacks import Dice, ThreatModel, WholeLevelPGD
+from linocut.attacks import Dice, ThreatModel, WholeLevelPGD, WholeLevelSquare
 from linocut.evaluation.case import at_rest, unit
 from linocut.evaluation.pictures import Pictures
 from linocut.evaluation.record import Record
 from linocut.models import load
 from results import write_result
+
+ATTACKS = WholeLevelPGD(), WholeLevelSquare()
 
 
 def fragile_of(record: Record, pictures: Pictures, norm: str) -> tuple[list[int], list[str], int]:
@@ -53,23 +56,24 @@ def search(folder: Path, norm: str, *, rounded: bool = False) -> dict:
             if found is not None:
                 for example, image in zip(found["example"].tolist(), found["image"], strict=True):
                     starts[name, example] = image
-    fell, eps = 0, record.norms[norm]
-    if rounded:
-        eps = round(255 * eps) / 255
-    if fragile:
-        threat = ThreatModel(norm, eps)
+    eps = round(255 * record.norms[norm]) / 255 if rounded else record.norms[norm]
+    fell = {}
+    standing = list(zip(fragile, names, strict=True))
+    for attack in ATTACKS:
+        if not standing:
+            break
         with at_rest(model):
-            result = WholeLevelPGD().run(
+            result = attack.run(
                 model,
-                unit(torch.stack([natural[e] for e in fragile])),
-                torch.tensor([labels[e] for e in fragile]),
-                threat,
-                Dice(torch.tensor(fragile)),
-                torch.stack([starts[name, e] for name, e in zip(names, fragile, strict=True)]),
+                unit(torch.stack([natural[e] for e, _ in standing])),
+                torch.tensor([labels[e] for e, _ in standing]),
+                ThreatModel(norm, eps),
+                Dice(torch.tensor([e for e, _ in standing])),
+                torch.stack([starts[name, e] for e, name in standing]),
             )
-        fell = int(result.broken.sum())
-    counts = {"broken": broken, "fragile": len(fragile), "fell_in_whole_levels": fell}
-    return {"row": str(folder), "norm": norm, "eps": eps, **counts}
+        fell[attack.name] = int(result.broken.sum())
+        standing = [one for one, broke in zip(standing, result.broken.tolist(), strict=True) if not broke]
+    return {"row": str(folder), "norm": norm, "eps": eps, "broken": broken, "fragile": len(fragile), "fell": fell}
 
 
 def main() -> None:
@@ -80,7 +84,7 @@ def main() -> None:
         for norm, rounded in (("linf", False), ("linf", True), ("l2", False)):
             found.append(search(folder, norm, rounded=rounded))
             print(found[-1], flush=True)
-    print(write_result("whole-levels", {"attack": repr(WholeLevelPGD()), "found": found}))
+    print(write_result("whole-levels", {"attacks": [repr(attack) for attack in ATTACKS], "found": found}))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from linocut.attacks import Dice, ThreatModel
-from linocut.attacks.whole_levels import WholeLevelPGD, in_whole_levels, reach
+from linocut.attacks.whole_levels import WholeLevelPGD, WholeLevelSquare, in_whole_levels, reach
 
 BALLS = [ThreatModel("linf", 0.031), ThreatModel("linf", 8 / 255), ThreatModel("l2", 0.5), ThreatModel("l2", 0.02)]
 
@@ -57,3 +57,25 @@ def test_a_linear_model_falls_exactly_where_the_corner_in_whole_levels_breaks_it
     assert torch.equal(found.broken[clear], (margin < corner)[clear])
     assert 5 < int(found.broken.sum()) < 55
     assert torch.equal(found.images, (found.images * 255).round().div(255))
+
+
+@pytest.mark.parametrize(
+    "threat", [ThreatModel("linf", 8 / 255), ThreatModel("linf", 0.031), ThreatModel("l2", 0.5)], ids=str
+)
+def test_random_windows_move_from_level_to_level(threat):
+    natural, asked = natural_images(), []
+    weight = torch.randn(3, 8, 8, generator=torch.Generator().manual_seed(3))
+
+    def model(images):
+        asked.append(images)
+        value = ((images - 0.5) * weight).sum(dim=(1, 2, 3))
+        return torch.stack([value, torch.zeros_like(value)], dim=1)
+
+    labels = model(natural).argmax(dim=1)
+    asked.clear()
+    found = WholeLevelSquare(num_queries=80).run(model, natural, labels, threat, Dice(torch.arange(len(natural))))
+    assert len(asked) == 80 == int(found.queries.max())
+    assert all(torch.equal(images, (images * 255).round().div(255)) for images in asked)
+    assert bool(threat.contains(found.images.double(), natural.double(), slack=1e-7).all())
+    assert int(found.broken.sum()) > 0
+    assert torch.equal(model(found.images).argmax(dim=1) != labels, found.broken)

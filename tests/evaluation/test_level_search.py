@@ -6,7 +6,7 @@ from torch import nn
 
 from linocut.attacks.pgd import PGD
 from linocut.attacks.threat import ThreatModel
-from linocut.attacks.whole_levels import WholeLevelPGD
+from linocut.attacks.whole_levels import WholeLevelPGD, WholeLevelSquare
 from linocut.evaluation import header as headers
 from linocut.evaluation import shards
 from linocut.evaluation.findings.images import quantised
@@ -71,3 +71,25 @@ def test_what_rounding_undoes_is_searched_for_in_whole_levels(judged, tmp_path):
     assert outcome.failures == []
     assert outcome.confirmed == outcome.claims
     assert quantised(Record.read(packed), "linf").numbers == found.numbers
+
+
+class Misleading(Frail):
+    """The same model with gradients that point the wrong way."""
+
+    def forward(self, images):
+        return super().forward(images.detach() + (images.detach() - images))
+
+
+def test_where_gradients_mislead_random_windows_search_the_levels(judged):
+    model, images, wide = Misleading(), pictures(), ThreatModel("linf", 3 / 255)
+    tight = PGD(name="pgd", num_steps=1, step_size=0.4 / 255, random_start=False, any_iterate=True)
+    searches = [WholeLevelPGD(num_steps=5), WholeLevelSquare(num_queries=60)]
+    lines = [line(search, wide, "probe", "levels", starts="fragile") for search in searches]
+    record = judged(model, [CLEAN, line(tight, wide), *lines], images=images, radii={"linf": wide.eps})
+    climbed, tried = record.of["linf/pgd-whole-levels"], record.of["linf/square-whole-levels"]
+    fell = {row.example for row in climbed.values() if row.broken}
+    assert set(tried) == set(climbed) - fell, "what fell in whole levels is not searched for again"
+    found = {row.example for row in tried.values() if row.broken}
+    assert len(found) > 5
+    left = quantised(record, "linf").numbers["rounded"]["count"]
+    assert left == record.worst("linf").count + len(set(climbed) - fell - found)

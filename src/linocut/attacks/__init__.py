@@ -15,7 +15,7 @@ from linocut.attacks.square import Square
 from linocut.attacks.surrogate import SurrogatePGD
 from linocut.attacks.threat import ThreatModel
 from linocut.attacks.transfer import Continued, TransferPGD
-from linocut.attacks.whole_levels import WholeLevelPGD
+from linocut.attacks.whole_levels import WholeLevelPGD, WholeLevelSquare
 
 __all__ = [
     "APGD",
@@ -37,5 +37,6 @@ __all__ = [
     "ThreatModel",
     "TransferPGD",
     "WholeLevelPGD",
+    "WholeLevelSquare",
     "example_seed",
 ]

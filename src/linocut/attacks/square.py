@@ -90,6 +90,7 @@ class Square:
             points = square_windows.stripes(images, threat.eps, dice)
         else:
             points = square_windows.tiles(images, threat.eps, dice)
+        points = self.shown(points, images, threat)
         if len(images):
             true = judge_of(model) if is_coarse(model) else None
             loss, prediction = _asked(true or model, points, labels, torch.ones_like(labels, dtype=torch.bool))
@@ -132,7 +133,12 @@ class Square:
         share = square_windows.window_share(self.share, query - 1, self.num_queries)
         side = square_windows.window_side(share, *search.points.shape[2:], odd=not linf)
         move = square_windows.repainted if linf else square_windows.shifted_mass
-        return move(search.points, search.natural, threat.eps, side, search.draw(query))
+        points = move(search.points, search.natural, threat.eps, side, search.draw(query))
+        return self.shown(points, search.natural, threat)
+
+    def shown(self, points: torch.Tensor, natural: torch.Tensor, threat: ThreatModel) -> torch.Tensor:
+        """What the model is asked about, and what is kept: the points themselves."""
+        return points
 
 
 def _asked(

@@ -1,10 +1,11 @@
-"""PGD among the images that a PNG can hold."""
+"""PGD and Square among the images that a PNG can hold."""
 
 from dataclasses import dataclass
 
 import torch
 
 from linocut.attacks.pgd import PGD
+from linocut.attacks.square import Square
 from linocut.attacks.threat import ThreatModel
 
 LEVELS = 255
@@ -54,6 +55,20 @@ class WholeLevelPGD(PGD):
         """How long one step is in this threat model."""
         step = super().step_for(threat)
         return max(step, 2 / LEVELS) if threat.norm == "linf" else step
+
+    def shown(self, points: torch.Tensor, natural: torch.Tensor, threat: ThreatModel) -> torch.Tensor:
+        """The points in whole levels."""
+        return in_whole_levels(points, natural, threat)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeLevelSquare(Square):
+    """Square that moves from one image in whole levels to another.
+
+    Where a network's gradients mislead, random windows find what PGD does not, on the levels as between them.
+    """
+
+    name: str = "square-whole-levels"
 
     def shown(self, points: torch.Tensor, natural: torch.Tensor, threat: ThreatModel) -> torch.Tensor:
         """The points in whole levels."""

@@ -18,7 +18,7 @@ from linocut.attacks.square import Square
 from linocut.attacks.surrogate import SurrogatePGD
 from linocut.attacks.threat import ThreatModel
 from linocut.attacks.transfer import Continued, TransferPGD
-from linocut.attacks.whole_levels import LEVELS, WholeLevelPGD
+from linocut.attacks.whole_levels import LEVELS, WholeLevelPGD, WholeLevelSquare
 from linocut.evaluation.balls import Ball
 from linocut.evaluation.case import Model
 from linocut.evaluation.entry import Entry
@@ -105,7 +105,7 @@ def reuse(ball: Ball, name: str = "reuse-linf") -> Entry:
 
 
 def level_search(ball: Ball) -> list[Entry]:
-    """A search among whole grey levels, from the successes that rounding undid; for the finding `quantised`.
+    """Searches among whole grey levels, from the successes that rounding undid; for the finding `quantised`.
 
     An L-inf ball that ends between two levels is rounded, half a level down: 0.031 becomes 8 levels, as its images do.
     There is nothing to search in a ball of none.
@@ -115,7 +115,8 @@ def level_search(ball: Ball) -> list[Entry]:
         threat = ThreatModel("linf", max(0, math.ceil(LEVELS * threat.eps - 0.5 - 1e-6)) / LEVELS)
     if threat.eps == 0:
         return []
-    return [entry(threat, WholeLevelPGD(), column="probe", kind="levels", starts="fragile")]
+    attacks = WholeLevelPGD(), WholeLevelSquare()
+    return [entry(threat, attack, column="probe", kind="levels", starts="fragile") for attack in attacks]
 
 
 def fast(ball: Ball, twin: Model | None) -> list[Entry]:

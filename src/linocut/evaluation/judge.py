@@ -70,5 +70,9 @@ class Judge:
             elif row.broken and counts(entry, self.radii):
                 assert entry.threat is not None
                 self.lost[entry.threat.norm].setdefault(row.example, entry.name)
-                if row.quantised != row.label:
-                    self.lost_in_levels[entry.threat.norm].add(row.example)
+            if row.broken and entry.threat is not None and self._in_levels(entry, row):
+                self.lost_in_levels[entry.threat.norm].add(row.example)
+
+    def _in_levels(self, entry: Entry, row: Row) -> bool:
+        """Whether an image that broke the model does so in whole levels; a search there has its own ball."""
+        return entry.starts == "fragile" or (counts(entry, self.radii) and row.quantised != row.label)

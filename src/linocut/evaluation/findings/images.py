@@ -9,8 +9,8 @@ SEEN = "measure/seen"
 def quantised(record: Record, norm: str) -> Finding:
     """The worst case again with every kept image in whole grey levels (see rounding.py); a rise above 1 point fails.
 
-    Where the suite also searched among whole levels (`pgd-whole-levels`), what that found counts too. It is called a
-    search only if everything that rounding undid was searched for.
+    Where the suite also searched among whole levels (`pgd-whole-levels`, `square-whole-levels`), what that found counts
+    too. It is called a search only if everything that rounding undid was searched for.
     """
     clean = record.of["clean"]
     rows = [row for name in record.counting(norm) for row in record.of[name].values() if row.broken]
