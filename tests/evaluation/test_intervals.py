@@ -1,7 +1,9 @@
+import math
+
 import pytest
 
 from linocut.errors import InputError
-from linocut.evaluation.intervals import clopper_pearson
+from linocut.evaluation.intervals import clopper_pearson, lopsided
 
 
 def test_equals_the_beta_quantiles(count):
@@ -35,3 +37,14 @@ def test_refuses_impossible_counts(k, n):
 def test_refuses_an_impossible_confidence():
     with pytest.raises(InputError, match="confidence"):
         clopper_pearson(1, 2, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "differ"),
+    [(0, 0, False), (7, 0, False), (8, 0, True), (0, 8, True), (71, 22, True), (24, 11, False)],
+)
+def test_two_models_differ_where_a_fair_coin_would_hardly_split_the_images_so(gained, lost, differ):
+    assert lopsided(gained, lost) is differ
+    n, k = gained + lost, min(gained, lost)
+    chance = min(1.0, 2 * sum(math.comb(n, i) for i in range(k + 1)) / 2**n)
+    assert differ == (chance < 0.01)

@@ -100,8 +100,11 @@ class Record:
     def worst(self, norm: str, among: Iterable[int] | None = None) -> Share:
         """The accuracy per example over everything: right at first, and broken by nothing inside the ball."""
         examples = set(self.of["clean"]) if among is None else set(self.of["clean"]) & set(among)
-        lost = self.wrong() | self.broken_by(self.counting(norm))
-        return Share(len(examples - lost), len(examples))
+        return Share(len(self.standing(norm) & examples), len(examples))
+
+    def standing(self, norm: str) -> set[int]:
+        """The examples that hold in the worst case."""
+        return set(self.of["clean"]) - self.wrong() - self.broken_by(self.counting(norm))
 
     def published(self, norm: str) -> dict[str, Share]:
         """The accuracy under each as-published attack, by entry."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from linocut.evaluation.intervals import lopsided
 from linocut.report.accuracy import Line
 from linocut.report.sources import Subject
 from linocut.report.words import NORMS
@@ -12,7 +13,7 @@ MOST = 6  # pairs that get a sentence of their own
 
 @dataclass(frozen=True, kw_only=True)
 class Gain:
-    """By how many points one accuracy lies above another; clear if their intervals do not touch."""
+    """By how many points one accuracy lies above another, and whether that is beyond doubt."""
 
     points: float
     clear: bool
@@ -76,16 +77,27 @@ def against_twins(matched: Sequence[tuple[Subject, Subject]]) -> list[str]:
 
 
 def gains(defended: Subject, twin: Subject, norm: str) -> tuple[Gain | None, Gain | None]:
-    """As published and in the worst case; None where one of the two ledgers lacks it."""
+    """As published and in the worst case; None where one of the two ledgers lacks it.
+
+    Published figures differ clearly if their intervals do not touch; worst cases by the images on which they differ.
+    """
     (published, _, worst), (plain, _, floor) = defended.headline(norm), twin.headline(norm)
-    return _gain(published, plain), _gain(worst, floor)
+    mine, others = defended.record.standing(norm), twin.record.standing(norm)
+    return (
+        _gain(published, plain, clear=published is not None and plain is not None and _apart(published, plain)),
+        _gain(worst, floor, clear=lopsided(len(mine - others), len(others - mine))),
+    )
 
 
-def _gain(mine: Line | None, other: Line | None) -> Gain | None:
+def _gain(mine: Line | None, other: Line | None, *, clear: bool) -> Gain | None:
     if mine is None or other is None:
         return None
+    return Gain(points=mine.share.percent - other.share.percent, clear=clear)
+
+
+def _apart(mine: Line, other: Line) -> bool:
     (low, high), (floor, ceiling) = mine.share.interval, other.share.interval
-    return Gain(points=mine.share.percent - other.share.percent, clear=low > ceiling or high < floor)
+    return low > ceiling or high < floor
 
 
 def _of_pair(defended: Subject, twin: Subject) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linocut.evaluation.intervals import clopper_pearson
+from linocut.evaluation.intervals import lopsided
 from linocut.recipes.reproduce.overview import Records, published_pgd, worst
 from linocut.recipes.reproduce.tables import base_row, words
 from linocut.recipes.reproduce.work import Work
@@ -26,15 +26,6 @@ class Comparison:
     lost: int
 
     @property
-    def decided(self) -> bool:
-        """Whether so lopsided a split would come from a fair coin less than once in a hundred times.
-
-        Not once in twenty: a table compares many rows in two norms.
-        """
-        low, high = clopper_pearson(self.gained, self.gained + self.lost, confidence=0.99)
-        return self.gained + self.lost > 0 and not low <= 0.5 <= high
-
-    @property
     def sentence(self) -> str:
         """The comparison in words, with its numbers."""
         norm = NORMS[self.norm]
@@ -42,7 +33,7 @@ class Comparison:
             return f"in {norm} none of {self.n} images hold, with the transform or without"
         share, other = (f"{100 * count / self.n:.1f} %" for count in (self.standing, self.base_standing))
         told = f"in {norm} {share} of {self.n} images hold, without the transform {other}"
-        if not self.decided:
+        if not lopsided(self.gained, self.lost):
             return f"{told}: no difference that {self.n} images could show"
         return f"{told}: the transform {'helps' if self.gained > self.lost else 'makes it worse'}"
 
