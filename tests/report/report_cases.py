@@ -107,12 +107,14 @@ def made_up(
     published: dict[str, int],
     worst: dict[str, int],
     radii: dict[str, float] | None = None,
+    square: tuple[int, int] | None = None,
     the_card: dict | None = None,
     **settings,
 ) -> Path:
     """A ledger with these counts: the first examples are wrong at first, the next fall as published, then the rest.
 
-    `published` and `worst` say how many stand, by norm.
+    `published` and `worst` say how many stand, by norm; `square` how many of the last met Square too, and how many of
+    them stand.
     """
     radii = radii or dict.fromkeys(published, 0.03)
     entries = {"clean": _described("clean", None, None)}
@@ -123,6 +125,15 @@ def made_up(
             entries[name] = _described(column, norm, eps)
             broken = [(e, wrong <= e < n - standing[norm]) for e in range(n)]
             rows += [_row(name, e, prediction=int(hit or e < wrong), broken=hit) for e, hit in broken]
+        if square:
+            entries[f"{norm}/square-published"] = _described("published", norm, eps) | {
+                "kind": "query",
+                "limit": square[0],
+            }
+            rows += [
+                _row(f"{norm}/square-published", e, prediction=int(e < n - square[1]), broken=e < n - square[1])
+                for e in range(n - square[0], n)
+            ]
     fixed = {"suite": "strong", "model": "m", "data": "cifar-10", "data_hash": "d", "n": n, "seed": 0}
     fixed |= {"radii": radii, "dimensions": 3072, "classes": ["a", "b"]} | settings
     header = {"settings": fixed, "entries": entries, "made_with": {"linocut": "0", "command": [], "card": the_card}}

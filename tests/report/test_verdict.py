@@ -161,3 +161,20 @@ def test_different_images_are_not_compared(tmp_path):
         made_up(tmp_path / name, published={"linf": 40}, worst={"linf": 4}, data=name, data_hash=name)
     told = " ".join(verdict.of_many(read_all([tmp_path])))
     assert "compare lines of one data set only" in told
+
+
+def test_an_attack_that_met_some_images_speaks_for_them_alone(tmp_path):
+    """Those it never met would count as standing against it."""
+    made_up(tmp_path / "x", n=1000, published={"linf": 600}, worst={"linf": 600}, square=(200, 4))
+    [subject] = read_all([tmp_path / "x"])
+    _, same, worst = subject.headline("linf")
+    assert (same, worst.share.count, worst.share.n) == (None, 4, 200)
+    assert subject.record.worst("linf").count == 404
+    told = verdict.of_one(subject)[0]
+    assert "on the 200 images that met every attack the worst case leaves 2.0 %" in told
+
+
+def test_an_attack_that_met_some_images_and_says_the_same_changes_nothing(tmp_path):
+    made_up(tmp_path / "x", n=1000, published={"linf": 600}, worst={"linf": 500}, square=(200, 190))
+    [subject] = read_all([tmp_path / "x"])
+    assert subject.headline("linf")[2].share.n == 1000

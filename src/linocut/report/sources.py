@@ -51,10 +51,20 @@ class Subject:
         return next((line for line in here if attack in (None, line.attack)), None)
 
     def headline(self, norm: str) -> tuple[Line | None, Line | None, Line | None]:
-        """Of a norm: the published attack, the worst case on the same examples if those are fewer, the worst case."""
+        """Of a norm: the published attack, the worst case on the same examples if those are fewer, the worst case.
+
+        Where an attack met some examples only and leaves clearly fewer of them, the worst case is that of these: the
+        others would count as standing against an attack that they never met.
+        """
         published = self.line(PUBLISHED, norm, self.identity.published_attack) or self.line(PUBLISHED, norm)
         same = self.line(SAME, norm, published.attack) if published else None
-        return published, same, self.line(WORST, norm)
+        worst = self.line(WORST, norm)
+        fewer = [
+            line
+            for line in self.lines
+            if (line.column, line.norm) == (SAME, norm) and worst and line.share.interval[1] < worst.share.percent
+        ]
+        return published, same, min(fewer, key=lambda line: line.share.percent, default=worst)
 
     @property
     def sample(self) -> tuple[Any, ...]:

@@ -60,6 +60,8 @@ def _of_norm(subject: Subject, norm: str) -> str:
     if published is None:
         return f"The worst case in {name} leaves {_percent(worst)}; no published attack was run."
     where = f"on the same {same.share.n} images the worst case" if same else "the worst case"
+    if same is None and worst.share.n < subject.record.clean.n:
+        where = f"on the {worst.share.n} images that met every attack the worst case"
     told = f"As published {_percent(published)} hold in {name}; {where} leaves {_percent(same or worst)}"
     return f"{told}: {_judgement(published.share, (same or worst).share)}."
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from linocut.recipes.reproduce.costs import passes
 from linocut.recipes.reproduce.judging import Evaluate
 from linocut.recipes.reproduce.making import PutBefore, Train
 from linocut.recipes.reproduce.plan import Planner
+from linocut.recipes.reproduce.reporting import search_notes
 from linocut.recipes.reproduce.reproduction import prepare
 from linocut.recipes.reproduce.scales import Numerics
 from linocut.recipes.reproduce.shelf import Shelf, some_of
@@ -270,3 +272,25 @@ def test_the_verdict_follows_the_images_on_which_both_differ(gained, lost, said)
     )
     assert said in found.sentence
     assert f"{30 + gained:.1f} %" in found.sentence
+
+
+@pytest.mark.parametrize("scale", ["small", "slow", "large"])
+def test_a_row_and_its_twin_are_searched_in_the_same_format(scale):
+    for data_set in PAPER:
+        works = [scales.SCALES[scale](data_set, row, 0, Shelf(None), GPU) for row in rows_of("main", data_set)]
+        [used] = {judgement.precision for work in works for judgement in work.judgements}
+        assert used == ("float32" if "mnist" in data_set else "bfloat16")
+
+
+def test_the_overview_says_where_rows_were_not_searched_alike():
+    works = [scales.small("mnist", row, 0, Shelf(None), GPU) for row in ("baseline", "ac-retrained")]
+
+    def judged(*formats):
+        return {
+            work.place: [SimpleNamespace(settings={"precision": one})] * 2
+            for work, one in zip(works, formats, strict=True)
+        }
+
+    assert search_notes(works, judged("float32", "float32")) == []
+    [told] = search_notes(works, judged("float32", "bfloat16"))
+    assert "baseline in float32; ac-retrained in bfloat16" in told

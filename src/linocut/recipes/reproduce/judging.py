@@ -110,7 +110,6 @@ class Evaluate(Step):
             try:
                 carry_out(request, tell)
             except UnfaithfulCopy:
-                # Sixteen bits send a gradient another way where a pooling layer finds equals, as MNIST's black does.
                 carry_out(plain, tell)
 
     def _searched_plainly(self, shop: Workshop) -> bool:

@@ -62,13 +62,29 @@ def overview_texts(title: str, works: Sequence[Work], records: overview.Records)
     """The overview with its verdict as Markdown, and its figures as CSV."""
     found = overview.lines(works, records)
     told = "\n".join(f"- {sentence}" for sentence in verdict.sentences(works, records))
-    text = f"# {title}\n\n{overview.as_markdown(found, notes_of(works))}\n"
+    notes = notes_of(works) + search_notes(works, records)
+    text = f"# {title}\n\n{overview.as_markdown(found, notes)}\n"
     return text + (f"## Verdict\n\n{told}\n" if told else ""), overview.as_csv(found)
 
 
 def notes_of(works: Sequence[Work]) -> list[str]:
     """What a reader must be told of the works."""
     return sorted({f"{work.data_set}: {work.note}." for work in works if work.note})
+
+
+def search_notes(works: Sequence[Work], records: overview.Records) -> list[str]:
+    """Data sets whose networks were not all searched in the same format: a rougher search may find less."""
+    told = []
+    for data_set in dict.fromkeys(work.data_set for work in works):
+        rows: dict[str, list[str]] = {}
+        for work in works:
+            if work.data_set == data_set:
+                used = {record.settings.get("precision", "float32") for record in records[work.place]}
+                rows.setdefault(" and ".join(sorted(used)), []).append(work.row)
+        if len(rows) > 1:
+            formats = "; ".join(f"{', '.join(dict.fromkeys(names))} in {used}" for used, names in rows.items())
+            told.append(f"{data_set}: not all searched in the same format ({formats}): compare with care.")
+    return told
 
 
 def check_can_report() -> None:

@@ -145,13 +145,16 @@ def _quick(data_set: str, row: str, seed: int, numerics: Numerics) -> Work:
     """Our fast-* recipe as it stands."""
     config = replace(recipe(f"fast-{data_set}/{row}"), seed=seed)
     many, batch = (500, 250) if data_set in PICTURES else (2000, 2000)
+    # Sixteen bits send the MNIST network's gradients another way where its pooling layers find equals, behind some
+    # transforms and not behind others; a row and its twin are to be searched alike.
+    search: Precision = "float32" if config.architecture == "madry-net" else numerics.search
     return Work(
         data_set=data_set,
         row=row,
         config=replace(config, precision=numerics.precision, compile=numerics.compile),
         judgements=(
-            Judgement(suite="paper", n=None, batch_size=batch, precision=numerics.search),
-            Judgement(suite="strong", n=many, batch_size=batch, precision=numerics.search),
+            Judgement(suite="paper", n=None, batch_size=batch, precision=search),
+            Judgement(suite="strong", n=many, batch_size=batch, precision=search),
         ),
         note="fewer epochs than the paper's",
     )
