@@ -41,7 +41,8 @@ def kind_of(attack: Attack) -> str:
         return "query" if attack.part == "square" else "gradient"
     if isinstance(first, TransferPGD) and first.source is not None:  # without a source it is the model's own network
         return "transfer"
-    return {Square: "query", RandomNoise: "noise", Reuse: "reuse"}.get(type(attack), "gradient")  # type: ignore[call-overload]
+    kinds = {Square: "query", RandomNoise: "noise", Reuse: "reuse"}
+    return next((kind for known, kind in kinds.items() if isinstance(attack, known)), "gradient")
 
 
 def published(ball: Ball) -> Entry:
@@ -107,8 +108,8 @@ def reuse(ball: Ball, name: str = "reuse-linf") -> Entry:
 def level_search(ball: Ball) -> list[Entry]:
     """Searches among whole grey levels, from the successes that rounding undid; for the finding `quantised`.
 
-    An L-inf ball that ends between two levels is rounded, half a level down: 0.031 becomes 8 levels, as its images do.
-    There is nothing to search in a ball of none.
+    An L-inf ball that ends between two levels is rounded to whole ones, exact halves down: 0.031, which is 7.9 levels,
+    becomes 8, as its images do when they are rounded. There is nothing to search in a ball of none.
     """
     threat = ball.threat
     if threat.norm == "linf":

@@ -9,6 +9,7 @@ levels for what rounding undid.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from linocut.attacks import autoattack
 from linocut.errors import InputError
@@ -59,8 +60,9 @@ def plan(
             entries.append(arsenal.reuse(ball))
         entries += worst(ball, twin)
     if suite in ("strong", "full"):
-        for norm in sorted(balls, reverse=True):
-            entries += arsenal.level_search(balls[norm])
+        searches = [arsenal.level_search(balls[norm]) for norm in sorted(balls, reverse=True)]
+        for side_by_side in zip_longest(*searches):  # by attack, then norm: a new one comes last
+            entries += [line for line in side_by_side if line is not None]
     if also is not None:
         more = _own(also)
         for norm in sorted(balls, reverse=True):

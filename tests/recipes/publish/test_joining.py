@@ -103,8 +103,11 @@ def test_another_data_set_leaves_the_first_as_it_is(of_mnist, published, tmp_pat
     [
         (lambda held: held["data"]["digits"].update(hash="0f"), "digits was published with hash"),
         (lambda held: held.update(images=7), "--images 5, not 7"),
-        (lambda held: held["works"][FIXED]["hashes"].update({f"{BASE}/model": "another"}), "another network"),
+        (lambda held: held["works"][FIXED]["hashes"].update({f"{BASE}/model": "another"}), "is another one"),
         (lambda held: held.update(format="linocut-published-0"), "another version"),
+        (lambda held: held.update(more=1), "another version"),
+        (lambda held: held["works"].update({"../digits/seed-0": held["works"][FIXED]}), "no place among results"),
+        (lambda held: held["works"][FIXED].update(ledgers=["../ledger"]), "no place among results"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_changed(change, told, published, without_base, tmp_path):
@@ -130,3 +133,72 @@ def test_the_verb_says_what_was_added(published, tmp_path):
     done = CliRunner().invoke(app, ["publish", str(published), str(tmp_path / "results")])
     assert done.exit_code == 0, done.output
     assert f"{BASE}: added" in done.stdout
+
+
+def test_a_network_on_which_a_row_stands_is_not_replaced(without_base, published, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(published, other)
+    held = catalogue(other)
+    del held["works"][FIXED]
+    held["works"][BASE]["hashes"][f"{BASE}/model"] = "another"
+    (other / "published.json").write_bytes(sealed(held))
+    before = contents(without_base)
+    with pytest.raises(InputError, match=f"on which {FIXED} stands"):
+        join(other, without_base)
+    assert contents(without_base) == before
+
+
+@pytest.mark.parametrize("stop_at", [FIXED, BASE, "overview and report"])
+def test_a_join_that_was_stopped_is_gone_on_with(stop_at, published, tmp_path):
+    def stop(text):
+        if text == stop_at:
+            raise KeyboardInterrupt
+
+    results = tmp_path / "results"
+    with pytest.raises(KeyboardInterrupt):
+        join(published, results, tell=stop)
+    join(published, results)
+    assert contents(results) == contents(published)
+
+
+@pytest.mark.parametrize("spoil", ["damaged", "missing", "no natural images"])
+def test_what_is_not_whole_is_refused_before_anything_changes(spoil, published, without_base, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(published, other)
+    ledger = other / BASE / "ledger-random-noise"
+    if spoil == "damaged":
+        rows = ledger / "rows.jsonl.xz"
+        rows.write_bytes(rows.read_bytes()[:-40])
+    elif spoil == "missing":
+        shutil.rmtree(ledger)
+    else:
+        (other / "digits" / "natural.safetensors.xz").unlink()
+    before = contents(without_base)
+    with pytest.raises(InputError):
+        join(other, without_base)
+    assert contents(without_base) == before
+
+
+def test_a_join_that_adds_nothing_leaves_the_report_alone(without_base, published, tmp_path):
+    results = tmp_path / "results"
+    shutil.copytree(published, results)
+    (without_base / "digits" / "report" / "report.html").write_text("of one row")
+    assert join(without_base, results).joined == []
+    assert contents(results) == contents(published)
+
+
+def test_seeds_of_different_trainings_are_not_averaged(published, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(published, other)
+    second = BASE.replace("seed-0", "seed-1")
+    (other / BASE).rename(other / second)
+    card = other / second / "model" / "card.json"
+    held = json.loads(card.read_text())
+    held["recipe"] |= {"seed": 1, "epochs": 99}
+    held.pop("sha256", None)
+    card.write_bytes(sealed(held))
+    told = catalogue(other)
+    told["works"] = {second: told["works"][BASE]}
+    (other / "published.json").write_bytes(sealed(told))
+    with pytest.raises(InputError, match=r"trained otherwise than .* \(epochs\)"):
+        join(other, published)

@@ -1,8 +1,9 @@
 """published.json: what lies in a folder of results, what it was made of, and what is still open."""
 
 import platform
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from linocut.models.seal import sealed, unsealed
 
 DATA = {"images of": "data", "values an image": "dimensions", "hash": "data_hash", "split": "split", "seed": "seed"}
 NAME, FORMAT = "published.json", "linocut-published-1"
+_PART = re.compile(r"\w[^/\\]*")  # of a path; no hidden file, not the folder above
 
 
 @dataclass(kw_only=True)
@@ -50,9 +52,20 @@ class Catalogue:
     def read(cls, results: Path) -> "Catalogue":
         """The one that lies there."""
         held = unsealed((results / NAME).read_bytes(), str(results / NAME))
-        if held.pop("format", None) != FORMAT:
+        if held.pop("format", None) != FORMAT or set(held) != {field.name for field in fields(cls)}:
             raise InputError(f"{results / NAME} is of another version: publish into a new folder")
-        return cls(**held)
+        catalogue = cls(**held)
+        catalogue.check_names(results)
+        return catalogue
+
+    def check_names(self, results: Path) -> None:
+        """InputError where a name would lead out of the folder: results may come from anywhere."""
+        ledgers = [name for held in self.works.values() for name in held["ledgers"]]
+        places = [*self.works, *self.networks, *(f"{data_set}/x/x" for data_set in self.data)]
+        odd = [name for name in ledgers if not _PART.fullmatch(name)]
+        odd += [place for place in places if [bool(_PART.fullmatch(part)) for part in place.split("/")] != [True] * 3]
+        if odd:
+            raise InputError(f"{results / NAME} names {odd[0]!r}, which is no place among results")
 
     def write(self, results: Path) -> None:
         """Puts it in its place."""

@@ -8,73 +8,102 @@ from pathlib import Path
 import torch
 
 from linocut.errors import InputError
-from linocut.evaluation import header as headers
 from linocut.evaluation import shards
+from linocut.evaluation.record import Record
 from linocut.recipes.publish.catalogue import Catalogue
+from linocut.recipes.publish.finished import work_at
 from linocut.recipes.publish.pages import TABLE, lines_of, write_pages
-from linocut.recipes.publish.parcels import NATURAL, put_natural, put_network
+from linocut.recipes.publish.parcels import NATURAL, data_set_of, put_natural, put_network
 from linocut.recipes.publish.publication import Publication, size_of
 from linocut.recipes.publish.wording import Wording
+from linocut.recipes.reproduce.making import HOW_NOT_WHAT
 from linocut.recipes.reproduce.reporting import REPORT, check_can_report
 from linocut.recipes.reproduce.step import remove
 
 
 def join(other: Path, results: Path, *, tell: Callable[[str], None] = lambda text: None) -> Publication:
-    """Put the works of another folder of results among these; a work that lies here too is replaced by the other's."""
+    """Put the works of another folder of results among these; what does not fit is refused before anything changes."""
     other, results = other.absolute(), results.absolute()
     if other.resolve() == results.resolve():
         raise InputError(f"{results} cannot be joined with itself: name another folder of results")
     check_can_report()
     theirs = Catalogue.read(other)
     mine = Catalogue.at(results, theirs.images, torch.device("cpu"))
-    new = {place: held for place, held in theirs.works.items() if not _is_there(place, held, mine, results)}
+    new = {place: held for place, held in theirs.works.items() if place not in mine.works}
+    for place in theirs.works.keys() - new.keys():
+        if mine.works[place]["hashes"] != theirs.works[place]["hashes"]:
+            raise InputError(f"{place} lies in {results} too, and is another one: join into a folder of its own")
     mine.check_networks({place: held["hashes"] for place, held in new.items()})
+    for place in new:
+        _check_recipe(place, other, results, mine)
+    records = {place: _records(other, place, held["ledgers"]) for place, held in new.items()}
+    natural = {data_set: shards.read(other / data_set / NATURAL) for data_set in theirs.data}
     for data_set, told in theirs.data.items():
         mine.settle_data(data_set, told)
-    for data_set in theirs.data:
-        put_natural(shards.read(other / data_set / NATURAL), results / data_set / NATURAL, other)
-    if new:
+    if not mine.works:
         mine.made = theirs.made
-    mine.open |= theirs.open
+    mine.open = {place: told for place, told in (mine.open | theirs.open).items() if place not in mine.works}
+    mine.write(results)  # first, so that a join that was stopped can be gone on with
+    for data_set, images in natural.items():
+        put_natural(images, results / data_set / NATURAL, other)
     for place, held in new.items():
         tell(place)
         _put(place, held, other, results, mine)
-    mine.open = {place: told for place, told in mine.open.items() if place not in mine.works}
     tell("overview and report")
     write_pages(
         mine,
         results,
-        due=list(theirs.data),
+        due=[name for name in theirs.data if not _is_reported(results, name) or name in map(data_set_of, new)],
         written=partial(_written, other),
         at_hand={},
-        known={},
+        known=records,
         wording=Wording([results, other], []),
     )
-    mine.write(results)
     unchanged = [place for place in theirs.works if place not in new]
     return Publication(verified={}, joined=list(new), unchanged=unchanged, open=mine.open, bytes=size_of(results))
 
 
+def _records(other: Path, place: str, ledgers: Collection[str]) -> list[Record]:
+    """The ledgers of a work, read whole: what is damaged is found before it is copied."""
+    for name in ledgers:
+        if not (other / place / name).is_dir():
+            raise InputError(f"{other / place / name} is missing: copy the whole folder of results")
+    return [Record.read(other / place / name) for name in ledgers]
+
+
+def _check_recipe(place: str, other: Path, results: Path, mine: Catalogue) -> None:
+    """InputError where the same row lies here with another seed and another training: they would be averaged."""
+    row, config = place.rpartition("/")[0], work_at(other, place, "").config
+    for there in mine.works:
+        if there.rpartition("/")[0] == row:
+            changes = work_at(results, there, "").config.changes(config.to_json())
+            differs = [name for name, *_ in changes if name not in ("seed", *HOW_NOT_WHAT)]
+            if differs:
+                raise InputError(
+                    f"{place} was trained otherwise than {there} ({', '.join(differs)}): join into a folder of its own"
+                )
+
+
 def _put(place: str, held: dict, other: Path, results: Path, mine: Catalogue) -> None:
     """Copy a work's ledgers and the networks it stands on; only then it is in the catalogue."""
-    mine.works.pop(place, None)
-    remove((results / place).glob("ledger-*"))
+    remove((results / place).glob("ledger-*"))  # of a join that was stopped
     for name in held["ledgers"]:
         shutil.copytree(other / place / name, results / place / name)
     for step, made in held["hashes"].items():
         if step.endswith("/model"):
             put_network(other, results, mine, step.removesuffix("/model"), made)
     mine.works[place] = held
+    mine.open.pop(place, None)
     mine.write(results)
 
 
-def _is_there(place: str, held: dict, mine: Catalogue, results: Path) -> bool:
-    return mine.works.get(place, {}).get("hashes") == held["hashes"] and all(
-        (results / place / name / headers.NAME).exists() for name in held["ledgers"]
-    )
+def _is_reported(results: Path, data_set: str) -> bool:
+    return (results / data_set / REPORT).is_dir()
 
 
 def _written(other: Path, data_set: str, lines: Collection[str]) -> Path | None:
     """The other's report of a data set, if it says what these lines do."""
-    report = other / data_set / REPORT
-    return report if report.is_dir() and lines_of((other / TABLE).read_text(), data_set) == lines else None
+    table = other / TABLE
+    if not (_is_reported(other, data_set) and table.is_file()):
+        return None
+    return other / data_set / REPORT if lines_of(table.read_text(), data_set) == lines else None
