@@ -30,6 +30,8 @@ def verify(
         for told in outcome.close:
             typer.echo(f"{told}, by less than machines' rounding differs")
         more = f"; {outcome.left_out} more are of images that were not packed" if outcome.left_out else ""
-        typer.echo(f"{outcome.confirmed} of {outcome.claims} claims confirmed in {ledger}{more}")
+        refuted = f"{len(outcome.failures) or 'none'} refuted"
+        close = f", {len(outcome.close)} too close to call, {refuted}" if outcome.close else ""
+        typer.echo(f"{outcome.confirmed} of {outcome.claims} claims confirmed{close} in {ledger}{more}")
     if outcome.failures:
         raise typer.Exit(1)

@@ -1,6 +1,7 @@
 """One ledger in detail: accuracies, waterfall, curves, findings, gallery, likeness, and how to repeat it."""
 
 import shlex
+from itertools import pairwise
 from typing import Any
 
 from linocut.report import curves, gallery, perceptibility, verdict, waterfall
@@ -167,9 +168,16 @@ def _verify(subject: Subject) -> str:
 
 
 def _whole(subject: Subject) -> str | None:
-    """The command that trained the model as well, where one did both."""
+    """The command that trained the model as well, where one did both, without what it printed and when it stopped."""
     typed = _words(subject, "command")[1:]
-    return shlex.join(["linocut", *typed]) if typed[:1] in (["demo"], ["reproduce"]) else None
+    if typed[:1] not in (["demo"], ["reproduce"]):
+        return None
+    lasting = [
+        word
+        for before, word in pairwise(["", *typed])
+        if word != "--json" and not word.startswith("--minutes") and before != "--minutes"
+    ]
+    return shlex.join(["linocut", *lasting])
 
 
 def _words(subject: Subject, name: str) -> list[str]:
