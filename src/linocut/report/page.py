@@ -57,6 +57,7 @@ def _values(subjects: Sequence[Subject], title: str | None) -> dict[str, Any]:
         "datasets": sorted({subject.identity.dataset for subject in subjects}),
         "has_paper": any(subject.identity.paper for subject in subjects),
         "other_size": any(subject.identity.paper and not subject.identity.paper_size for subject in subjects),
+        "some_met_fewer": any(overview.met_fewer(subject) for subject in subjects),
         "light": Markup(theme.rules(0)),
         "dark": Markup(theme.rules(1)),
         "style": Markup(_package_text("style.css")),

@@ -114,10 +114,8 @@ def _of_all(matched: Sequence[tuple[Subject, Subject]]) -> str:
     found = [_clear(*pair).values() for pair in matched]
     better = sum(any(gain.points > 0 for gain in gains) for gains in found)
     worse = sum(any(gain.points < 0 for gain in gains) for gains in found)
-    told = f"Against {len(matched)} undefended twins, in the worst case "
-    told += (
-        f"{better} {'are' if better > 1 else 'is'} clearly better in some norm" if better else "none is clearly better"
-    )
+    told = f"Of {len(matched)} models behind a transform, in the worst case "
+    told += f"{better or 'none'} {'are' if better > 1 else 'is'} clearly better than without it in some norm"
     return told + (f", and {worse} {'are' if worse > 1 else 'is'} clearly worse." if worse else ".")
 
 
@@ -134,5 +132,6 @@ def _numbers(defended: Subject, twin: Subject) -> str:
         if published and worst:
             told = f"{NORMS[norm]} {published} points as published, {worst} in the worst case"
             lost = published.clear and published.points > 0 and worst.points < published.points / 2
-            parts.append(told + (" (most of the gain is the attack's weakness)" if lost else ""))
+            share = "most of the gain is" if worst.points > 0 else "the gain is all"
+            parts.append(told + (f" ({share} the attack's weakness)" if lost else ""))
     return f"{defended.name} against {twin.name}: {'; '.join(parts)}."

@@ -27,6 +27,12 @@ def table(subjects: Sequence[Subject]) -> list[dict[str, Any]]:
     return rows
 
 
+def met_fewer(subject: Subject) -> bool:
+    """Whether a worst case of its line is of fewer images than were judged."""
+    worst = [subject.headline(norm)[2] for norm in subject.record.norms]
+    return any(line is not None and line.share.n < subject.record.clean.n for line in worst)
+
+
 def shared_radius(subjects: Sequence[Subject], norm: str) -> float | None:
     """The radius of a norm where all ledgers have the same."""
     radii = {subject.record.norms[norm] for subject in subjects if norm in subject.record.norms}
