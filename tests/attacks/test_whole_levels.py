@@ -79,3 +79,20 @@ def test_random_windows_move_from_level_to_level(threat):
     assert bool(threat.contains(found.images.double(), natural.double(), slack=1e-7).all())
     assert int(found.broken.sum()) > 0
     assert torch.equal(model(found.images).argmax(dim=1) != labels, found.broken)
+
+
+def test_no_query_is_wasted_on_the_same_image():
+    natural, asked = natural_images(), []
+
+    def model(images):
+        asked.append(images)
+        return torch.stack([images.mean(dim=(1, 2, 3)), torch.zeros(len(images))], dim=1)  # never misclassified
+
+    labels = torch.zeros(len(natural), dtype=torch.int64)
+    WholeLevelSquare(num_queries=60).run(model, natural[2:], labels[2:], ThreatModel("linf", 8 / 255), Dice(labels[2:]))
+    best, same = asked[0], 0
+    for images in asked[1:]:
+        same += int((images == best).flatten(1).all(dim=1).sum())
+        better = images.mean(dim=(1, 2, 3)) < best.mean(dim=(1, 2, 3))
+        best = torch.where(better[:, None, None, None], images, best)
+    assert same == 0
