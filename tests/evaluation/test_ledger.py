@@ -202,3 +202,12 @@ def test_kill_9_while_appending_loses_nothing_that_was_confirmed(tmp_path, count
             examples = [r.example for r in ledgers.read_rows(tmp_path)]
         assert examples == list(range(len(examples)))
         assert len(examples) > confirmed
+
+
+def test_a_folder_of_ledgers_names_one_of_them(tmp_path):
+    (tmp_path / "ledger-paper").mkdir()
+    (tmp_path / "ledger-paper" / "header.json").write_text("{}")
+    with pytest.raises(InputError, match=r"such as .*ledger-paper"):
+        headers.read(tmp_path)
+    with pytest.raises(InputError, match=r"header\.json is not there"):
+        headers.read(tmp_path / "nothing")

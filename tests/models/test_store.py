@@ -315,3 +315,11 @@ def test_a_full_disk_keeps_the_old_network(folder, defended, monkeypatch):
         save(folder, defended, Card(architecture=SMALL))
     assert torch.equal(load(folder).model.fc.bias, before)
     assert len(list(folder.iterdir())) == 2
+
+
+def test_the_folder_of_a_training_is_told_from_its_network(tmp_path, folder):
+    (tmp_path / "run").mkdir()
+    folder.rename(tmp_path / "run" / "model")
+    (tmp_path / "run" / "config.json").write_text("{}")
+    with pytest.raises(InputError, match=r"its network is .*run/model"):
+        load(tmp_path / "run")

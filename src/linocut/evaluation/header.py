@@ -75,7 +75,9 @@ def read(folder: Path) -> dict[str, Any]:
     try:
         held = json.loads((folder / NAME).read_text())
     except FileNotFoundError:
-        raise InputError(f"{folder} holds no ledger ({NAME} is not there)") from None
+        below = sorted(path.parent for path in folder.glob(f"*/{NAME}"))
+        told = f": name one of those below it, such as {below[0]}" if below else f" ({NAME} is not there)"
+        raise InputError(f"{folder} holds no ledger{told}") from None
     except (ValueError, OSError) as reason:
         raise InputError(f"{folder / NAME} cannot be read: {reason}") from None
     if not isinstance(held, dict) or not {"settings", "entries", "made_with"} <= set(held):

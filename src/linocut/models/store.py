@@ -71,6 +71,8 @@ def pack(defended: Defended, card: Card, weights_file: str | None = None) -> tup
 def read_card(path: str | Path) -> SavedCard:
     """The checked card of a saved network, without its weights."""
     file = Path(path) / CARD_FILE
+    if not file.exists() and (Path(path) / "model" / CARD_FILE).exists():
+        raise InputError(f"{path} is the folder of a training: its network is {Path(path) / 'model'}")
     if not file.exists() and (Path(path) / CONFIG_FILE).exists():
         file = Path(path) / CONFIG_FILE
     try:
