@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from linocut.evaluation.findings.strength import ascent
 from linocut.evaluation.record import Record
 from linocut.evaluation.verify import replay
 
@@ -146,3 +147,9 @@ def test_the_page_counts_the_images_on_which_two_rows_differ(place, row, norm, g
 def test_the_page_says_what_rounding_leaves(place, row, norm, percent):
     assert len(lasting(place, row, norm, rounded=True)) / 20 == percent
     assert f"{percent:.2f}" in (RESULTS / "README.md").read_text()
+
+
+@pytest.mark.parametrize(("row", "lower"), [("baseline", (0, 0)), ("acab-retrained", (62, 68))])
+def test_the_page_says_how_often_the_published_attack_climbs_down(row, lower):
+    record = read(PAPERS / "cifar-10" / row / "seed-0" / "ledger-paper")
+    assert tuple(round(ascent(record, norm).numbers["lower"]["percent"]) for norm in ("linf", "l2")) == lower

@@ -110,7 +110,7 @@ def test_json_strict_twin_and_preprocessing(linocut):
     worst = told["norms"]["linf"]["worst"]
     assert worst["low"] <= worst["percent"] <= worst["high"]
     assert worst["n"] == 20
-    assert len({finding["code"] for finding in told["findings"]}) == 14
+    assert len({finding["code"] for finding in told["findings"]}) == 15
     again = linocut(*command, "--out", "ledger")
     assert json.loads(again.output) == told
 

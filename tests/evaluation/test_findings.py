@@ -93,7 +93,7 @@ def sound():
 def test_a_sound_model_triggers_nothing(found, sound):
     findings = found(sound, twin=Linear(direction()), seen=frozenset()).findings
     assert list(dict.fromkeys(code for code, _ in findings)) == CHECKS
-    assert len(CHECKS) == 14
+    assert len(CHECKS) == 15
     assert {finding.code for finding in findings.values() if finding.status == "warn"} <= {"quantised"}
     assert not [finding for finding in findings.values() if finding.status == "fail"]
     for finding in findings.values():
@@ -139,6 +139,14 @@ def test_converged(found, sound):
     finding = found(sound, balls=barely)["converged", "l2"]
     assert finding.status == "warn"
     assert finding.numbers["path_over_radius"] == pytest.approx(1.15)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_ascent(found, sound, norm):
+    finding = found(Hooked(helpful=False))["ascent", norm]
+    assert finding.status == "fail"
+    assert finding.numbers["lower"]["percent"] > 50
+    assert found(sound)["ascent", norm].status == "ok"
 
 
 @pytest.mark.parametrize("norm", NORMS)

@@ -47,7 +47,7 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="exit 1 if any finding fails")] = False,
 ) -> None:
-    """Judge a model: clean accuracy, as published, worst case, and fourteen findings. Exit 1 only with --strict.
+    """Judge a model: clean accuracy, as published, worst case, and fifteen findings. Exit 1 only with --strict.
 
     Several processes share the work: torchrun --nproc-per-node 2 -m linocut evaluate ... (there, write -n for --n).
     """

@@ -5,6 +5,6 @@ suites     ordered lists of entries (an attack, its ball, and what its rows are 
 judge      runs a list over a ledger; the one loop
 ledger     rows on disk: appended, resumed, merged        rows, header, lock, shards are its parts
 record     what the rows say: accuracies and intervals
-findings   fourteen checks, each a pure function of the record
+findings   fifteen checks, each a pure function of the record
 verify     replays the kept images against the model
 """

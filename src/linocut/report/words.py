@@ -10,6 +10,7 @@ QUESTIONS = {
     "unbounded": "Does everything fall when any image is allowed?",
     "monotone": "Does a larger ball never help the model?",
     "converged": "Has the published attack arrived, or was it stopped on its way?",
+    "ascent": "Does the published attack climb at all?",
     "black-box": "Do attacks without gradients find no more?",
     "noise": "Does random noise find no more?",
     "containment": "Is the larger ball the more dangerous one?",

@@ -1,4 +1,4 @@
-"""Fourteen checks on a record; each is a pure function of the ledger, so a report can repeat them."""
+"""Fifteen checks on a record; each is a pure function of the ledger, so a report can repeat them."""
 
 from linocut.evaluation.findings import coverage, gradients, images, strength
 from linocut.evaluation.findings.finding import FAIL, NOT_APPLICABLE, OK, WARN, Finding
@@ -17,6 +17,7 @@ PER_NORM = {  # asked for each norm
     "unbounded": strength.unbounded,
     "monotone": strength.monotone,
     "converged": strength.converged,
+    "ascent": strength.ascent,
     "black-box": coverage.black_box,
     "noise": coverage.noise,
     "transfer": coverage.transfer,
@@ -31,6 +32,7 @@ CHECKS = [
     "unbounded",
     "monotone",
     "converged",
+    "ascent",
     "black-box",
     "noise",
     "containment",

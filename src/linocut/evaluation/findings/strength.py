@@ -1,7 +1,7 @@
-"""Is the iterative attack as strong as it can be: one-step, unbounded, monotone, converged."""
+"""Is the iterative attack as strong as it can be: one-step, unbounded, monotone, converged, ascent."""
 
 from linocut.evaluation.findings.finding import FAIL, NOT_APPLICABLE, OK, WARN, Finding, points, status_of_gap
-from linocut.evaluation.record import Record
+from linocut.evaluation.record import Record, Share
 
 
 def one_step(record: Record, norm: str) -> Finding:
@@ -93,6 +93,26 @@ def converged(record: Record, norm: str) -> Finding:
             "fall_points": fall,
             "path_over_radius": ratio,
         },
+    )
+
+
+def ascent(record: Record, norm: str) -> Finding:
+    """Examples on which the published attack ends at a lower loss than it began with; more than 1 % fail.
+
+    An attack climbs the loss. Where gradients tell the truth next to none ends lower, so this needs no other attack.
+    """
+    name = f"{norm}/pgd-published"
+    rows = [row for row in record.of.get(name, {}).values() if row.loss_start is not None and row.loss_end is not None]
+    if not rows:
+        return _missing("ascent", norm, "the published attack")
+    lower = Share(sum(row.loss_end < row.loss_start for row in rows), len(rows))  # type: ignore[operator]
+    return Finding(
+        code="ascent",
+        norm=norm,
+        status=FAIL if lower.percent > 1 else WARN if lower.count else OK,
+        sentence=f"On {lower.count} of {lower.n} examples the published attack ends at a lower loss than it began at.",
+        advice="The gradient it follows points down: it is masked, or its surrogate misleads." if lower.count else "",
+        numbers={"lower": lower.as_json()},
     )
 
 
