@@ -10,6 +10,7 @@ confirm; making the copy is timed apart. A library that is not installed is left
 """
 
 import argparse
+import copy
 import datetime
 import functools
 import importlib
@@ -29,6 +30,7 @@ from torch import nn
 
 from linocut.attacks import APGD, PGD, Dice, Square, ThreatModel
 from linocut.evaluation.quick import searcher
+from linocut.evaluation.request import take_quick_layout
 from linocut.models import load
 
 # Radii at which the attacks leave a third to a half standing: at 0 or 100 % everyone agrees.
@@ -117,11 +119,13 @@ def ours(attack, model, images, labels, threat, searched=None):
 def quick_copy(model, images, labels):
     """The copy and the seconds it took to compile, forward alone and with a gradient."""
     began = time.perf_counter()
-    copy = searcher(model, half=True, compiled=True, probe=images[:32])
+    model = copy.deepcopy(model)
+    take_quick_layout(model, images[:32])
+    quick = searcher(model, half=True, compiled=True, probe=images[:32])
     for attack in (PGD(num_steps=1), Square(num_queries=2)):
-        ours(attack, model, images, labels, LINF, copy)
+        ours(attack, model, images, labels, LINF, quick)
     torch.cuda.synchronize()
-    return copy, time.perf_counter() - began
+    return quick, time.perf_counter() - began
 
 
 def foolbox_pgd(model, images, labels, threat, batch):
@@ -299,17 +303,17 @@ def main():
     rows = right.nonzero().squeeze(1)[: options.count]
     images, labels = images[rows].clone(), labels[rows].clone()
     batch = fastest_batch(model, images)
-    results, copy, compiling = [], None, None
+    results, quick, compiling = [], None, None
     if options.device == "cuda":
-        copy, compiling = quick_copy(model, images, labels)
+        quick, compiling = quick_copy(model, images, labels)
         print(f"quick copy compiled in {compiling:.1f} s")
     for title, threat, attacks, references in contests(batch, options.queries, radii):
         if not title.startswith(options.contest):
             continue
         print(f"\n{title} {threat.norm} eps {threat.eps:.4g}, n {len(images)}, references in batches of {batch}")
         calls = [(name, functools.partial(ours, attack)) for name, attack in attacks]
-        if copy is not None:
-            calls += [(f"{name}, quick", functools.partial(ours, attack, searched=copy)) for name, attack in attacks]
+        if quick is not None:
+            calls += [(f"{name}, quick", functools.partial(ours, attack, searched=quick)) for name, attack in attacks]
         for name, call in calls + references:
             if call.func is not ours and (version(name) is None or name not in options.references):
                 print(f"  {name:20} not installed, or not asked for")
@@ -318,7 +322,7 @@ def main():
             row = over_seeds(call, model, images, labels, threat, seeds)
             results.append({"contest": title, "norm": threat.norm, "eps": threat.eps, "who": name, **row})
             mine = [r for r in results if r["contest"] == title and r["norm"] == threat.norm and "ours" in r["who"]]
-            seconds = "cpu_s" if copy is None else "wall_s"
+            seconds = "cpu_s" if quick is None else "wall_s"
             ratios = ", ".join(f"{row[seconds] / r[seconds]:.1f} x {r['who']}" for r in mine if "ours" not in name)
             print(f"  {name:20} {row['standing']:5.1f} % standing {row['wall_s']:7.1f} s  {ratios}")
 

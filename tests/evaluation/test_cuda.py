@@ -4,10 +4,12 @@ import pytest
 import torch
 from torch import nn
 
+from linocut.attacks import PGD, Dice, ThreatModel
 from linocut.attacks.gradients import look, read
 from linocut.attacks.losses import margin
-from linocut.evaluation.quick import searcher
+from linocut.evaluation.quick import layout_of, searcher
 from linocut.evaluation.replayed import SEEN_BEFORE, Replayed
+from linocut.evaluation.request import take_quick_layout
 from linocut.models import Defended, build
 from linocut.transform.modules import EssentialFeatures
 
@@ -109,3 +111,30 @@ def test_a_quick_copy_behind_a_transform_keeps_its_gradients(network, compiled):
     assert torch.nn.functional.cosine_similarity(first.flatten(), again.flatten(), dim=0) > 0.99
     assert torch.allclose(loss, look(model, images, labels, margin)[0], atol=0.05)
     assert quick.judge(images).argmax(dim=1).equal(labels)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_a_network_that_takes_views_is_searched_in_its_own_layout(compiled):
+    class Viewing(nn.Sequential):
+        def forward(self, images):
+            return self[1](self[0](images).view(len(images), -1))
+
+    model = Viewing(nn.Conv2d(3, 4, 3), nn.Linear(4 * 30 * 30, 5)).cuda().eval()
+    (images,) = batches(1, 8)
+    take_quick_layout(model, images)
+    assert layout_of(model) == torch.contiguous_format
+    quick = searcher(model, half=True, compiled=compiled, probe=images)
+    assert torch.allclose(quick.judge(images), model(images), atol=1e-3)
+
+
+def test_an_attack_on_recordings_is_the_attack_on_the_model(network):
+    (images,) = batches(1, 40)
+    labels = network(images).argmax(dim=1)
+    recorded, threat = Replayed(network), ThreatModel("linf", 0.03)
+    first, second = (
+        PGD(name="pgd", num_steps=6).run(model, images, labels, threat, Dice.of(0, 40, images.device))
+        for model in (recorded, network)
+    )
+    assert recorded._passes
+    assert recorded.failure is None
+    assert torch.allclose(first.loss_best, second.loss_best, rtol=0.02, atol=0.02)

@@ -195,6 +195,20 @@ def test_a_searcher_that_errs_hides_nothing(judged, model):
     assert not any(row.silent for row in record.rows)
 
 
+def test_what_a_copy_errs_in_is_searched_on_the_model_behind_it(judged, model):
+    class Hasty(Linear):
+        asked = 0
+
+        def true(self, images):
+            Hasty.asked += 1
+            return model(images)
+
+    record = judged(case_of(model, searcher=Hasty(-direction())), folder="hasty")
+    for norm in RADII:
+        assert record.worst(norm).count == judged(model).worst(norm).count
+    assert Hasty.asked
+
+
 def test_an_attack_that_leaves_its_ball_is_refused_by_name(judged, model):
     with pytest.raises(InputError, match=r"linf/fake returned images outside its ball: distance 0\.1"):
         judged(model, [CLEAN, line(Fake(push=0.1), LINF)], radii={"linf": LINF.eps})

@@ -13,9 +13,9 @@ from linocut.attacks.threat import ThreatModel
 from linocut.attacks.transfer import TransferPGD
 from linocut.errors import InputError
 from linocut.evaluation.arsenal import entry
-from linocut.evaluation.quick import Quick, finest_format, searcher
+from linocut.evaluation.quick import Quick, finest_format, layout_of, searcher
 from linocut.evaluation.replayed import usual_size
-from linocut.evaluation.request import _guide
+from linocut.evaluation.request import _guide, take_quick_layout
 from linocut.evaluation.stranger import Preprocessed
 from linocut.evaluation.wrapped import Expectation
 from linocut.models import Defended
@@ -278,3 +278,23 @@ def test_an_entry_is_described_the_same_with_a_quick_copy_of_its_twin(images):
         entry(threat, TransferPGD(source=source)).config for source in (twin, Quick(twin, twin, dtype=torch.bfloat16))
     }
     assert len(described) == 1
+
+
+class Viewing(torch.nn.Sequential):
+    """A network that takes a view of what its convolution gives."""
+
+    def forward(self, images):
+        return self[1](self[0](images).view(len(images), -1))
+
+
+def test_a_network_takes_the_quick_layout_only_where_it_works_in_it(images):
+    width = 4 * (images.shape[2] - 2) * (images.shape[3] - 2)
+    layers = torch.nn.Conv2d(images.shape[1], 4, 3), torch.nn.Linear(width, 3)
+    before = Viewing(*layers)(images).detach()
+    take_quick_layout(Viewing(*layers), images)
+    assert layout_of(Viewing(*layers)) == torch.contiguous_format
+    assert Viewing(*layers)(images).equal(before)
+    flattening = torch.nn.Sequential(layers[0], torch.nn.Flatten(), layers[1])
+    take_quick_layout(flattening, images)
+    assert layout_of(flattening) == torch.channels_last
+    assert torch.allclose(flattening(images), before, atol=1e-5)

@@ -29,14 +29,14 @@ class Quick(Wrapped):
 
     def __init__(self, model: Model, judge: Model, *, dtype: torch.dtype, fine: torch.dtype = torch.float32):
         super().__init__(model)
-        self._judge, self.dtype, self.fine = judge, dtype, fine
+        self.true, self.dtype, self.fine = judge, dtype, fine
 
     def around(self, model: Model) -> "Quick":
-        return Quick(model, self._judge, dtype=self.dtype, fine=self.fine)
+        return Quick(model, self.true, dtype=self.dtype, fine=self.fine)
 
     def finest(self) -> "Quick":
         """The same copy in the finer format."""
-        return Quick(self.model, self._judge, dtype=self.fine, fine=self.fine)
+        return Quick(self.model, self.true, dtype=self.fine, fine=self.fine)
 
     @property
     def coarse(self) -> bool:
@@ -45,12 +45,12 @@ class Quick(Wrapped):
 
     @property
     def original(self) -> Model:
-        """The true model itself."""
-        return self._judge.model if isinstance(self._judge, Replayed) else self._judge
+        """The true model without recordings."""
+        return self.true.model if isinstance(self.true, Replayed) else self.true
 
     def judge(self, images: torch.Tensor) -> torch.Tensor:
         """The true model's logits."""
-        return filled(self._judge, images)
+        return filled(self.true, images)
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
         dtype = self.dtype
@@ -67,6 +67,7 @@ class Compiled(nn.Module):
         super().__init__()
         # Padding matrix products would compile the network anew for small and for large batches.
         self.network: Any = torch.compile(network, options={"shape_padding": False})
+        self.layout = layout_of(network)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.network, name) if name in (*HOOKS, "transform") else super().__getattr__(name)
@@ -75,13 +76,19 @@ class Compiled(nn.Module):
         return filled(self._run, images)
 
     def _run(self, images: torch.Tensor) -> torch.Tensor:
-        if images.is_cuda:
-            images = images.contiguous(memory_format=torch.channels_last)
+        images = images.contiguous(memory_format=self.layout)
         torch._dynamo.mark_dynamic(images, 0)
         with warnings.catch_warnings():
             # The compiler looks at .grad of its input, which comes from a transform, and warns about that itself.
             warnings.filterwarnings("ignore", "The .grad attribute of a Tensor that is not a leaf")
             return self.network(images)
+
+
+def layout_of(network: nn.Module) -> torch.memory_format:
+    """The layout that the network's kernels lie in."""
+    kernels = [each for each in network.parameters() if each.ndim == 4]
+    last = [not each.is_contiguous() and each.is_contiguous(memory_format=torch.channels_last) for each in kernels]
+    return torch.channels_last if any(last) else torch.contiguous_format
 
 
 def searcher(model: Model, *, half: bool, compiled: bool, probe: torch.Tensor) -> Model:

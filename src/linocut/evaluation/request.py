@@ -86,8 +86,8 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
     if request.preprocess is None:  # it may give the model what it takes
         for place in filter(None, (request.model, request.twin)):
             _require_channels(place, images)
-    model = open_model(request.model, device, request.preprocess, images.pixels[:2])
-    twin = open_model(request.twin, device) if request.twin else None
+    model = open_model(request.model, device, images.pixels[:2], request.preprocess)
+    twin = open_model(request.twin, device, images.pixels[:2]) if request.twin else None
     sample = Sample(
         size=len(images),
         n=request.n if request.n is not None else len(images),
@@ -176,9 +176,7 @@ def device_of(name: str | None, workers: Workers = ALONE) -> torch.device:
     return torch.device("cuda", workers.local_rank) if torch.cuda.is_available() else torch.device("cpu")
 
 
-def open_model(
-    place: str, device: torch.device, preprocess: str | None = None, probe: torch.Tensor | None = None
-) -> Model:
+def open_model(place: str, device: torch.device, probe: torch.Tensor, preprocess: str | None = None) -> Model:
     """A model by folder or module:function, behind a stranger's preprocessing where one is named.
 
     `probe` is a few uint8 images, at which the preprocessing is asked whether it has a gradient.
@@ -188,12 +186,22 @@ def open_model(
         raise InputError(f"{place} returned {type(made).__name__}: wanted something that maps images to logits")
     if isinstance(made, nn.Module):
         made = made.to(device).eval()
-        if device.type == "cuda":  # the layout in which convolutions are quick; the values stay
-            made = made.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    if preprocess is None:
-        return made
-    assert probe is not None
-    return Preprocessed(imported(preprocess), made, probe=unit(probe.to(device))).eval()
+    few = unit(probe.to(device))
+    if preprocess is not None:
+        made = Preprocessed(imported(preprocess), made, probe=few).eval()
+    if isinstance(made, nn.Module) and device.type == "cuda":
+        take_quick_layout(made, few)
+    return made
+
+
+def take_quick_layout(model: nn.Module, images: torch.Tensor) -> None:
+    """Lays kernels out as GPUs convolve quickest, where the module then still takes images; their values stay."""
+    model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    try:
+        with torch.no_grad():
+            model(images)
+    except RuntimeError:  # a view of what a convolution gives, as many networks take before their last layer
+        model.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
 
 
 def _anywhere(place: str | Path) -> str:

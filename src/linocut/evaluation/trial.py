@@ -122,7 +122,8 @@ class Trial:
         if self.case.searcher is self.case.model or len(rows) == 0:
             return result, prediction
         some = None if starts is None else starts[rows]
-        again = attack.run(self.case.model, natural[rows], labels[rows], threat, dice.select(rows), some)
+        true = getattr(self.case.searcher, "true", self.case.model)  # the model, its passes recorded where that helps
+        again = attack.run(true, natural[rows], labels[rows], threat, dice.select(rows), some)
         result = Result(
             *(
                 None if old is None or new is None else old.index_copy(0, rows, new)

@@ -55,7 +55,7 @@ def judge_of(folder: Path, device: torch.device, place: str | None = None) -> Mo
     _, first = next(Pictures(folder, header).natural(), (0, None))
     if first is None:
         raise InputError(f"{folder} keeps no natural images: its rows claim images that were not kept")
-    model = open_model(place, device, settings["preprocess"], first["pixels"][:2])
+    model = open_model(place, device, first["pixels"][:2], settings["preprocess"])
     card = header["made_with"].get("card")
     known = card is not None and not is_function(place) and card_of(place) == card  # it holds the weights' hash
     if not known and model_hash(model) != settings["model_hash"]:
