@@ -19,6 +19,7 @@ from linocut.evaluation.pictures import Pictures, changes, unpacked
 from linocut.evaluation.record import Record
 from linocut.evaluation.rows import to_line
 from linocut.evaluation.verify import verify
+from linocut.report.sidecar import Sidecar
 
 CPU, MODEL = torch.device("cpu"), Linear(direction())
 
@@ -216,3 +217,24 @@ def test_what_follows_the_streams_is_told(ending):
         xz.decompressed(xz.compressed(b"rows") + ending, "it")
     with pytest.raises(InputError, match="damaged"):
         xz.decompressed(b"", "it")
+
+
+def test_a_packed_ledger_keeps_what_a_report_shows(packed):
+    target, whole = packed(20)
+    record, mine, all_of_it = Record.read(target), Sidecar(target), Sidecar(whole)
+    assert mine.natural.keys() == all_of_it.natural.keys() != set()
+    kept = 0
+    for name in record.entries:
+        for example, tensors in mine.of(name).items():
+            same = all_of_it.of(name)[example]
+            assert tensors.keys() == same.keys()
+            assert torch.allclose(tensors["image"], same["image"], atol=5e-4)
+            if "trace" in same:
+                assert torch.equal(tensors["trace"].nan_to_num(-1), same["trace"].nan_to_num(-1))
+            kept += 1
+        shown = all_of_it.of(name).keys()
+        if name == "clean" or record.entries[name]["column"] == "published":
+            assert mine.of(name).keys() == shown
+        elif any(name in record.counting(norm) for norm in record.norms):
+            assert mine.of(name).keys() == {e for e in shown if record.of[name][e].broken}
+    assert kept

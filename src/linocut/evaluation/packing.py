@@ -1,4 +1,5 @@
 """A ledger made small: every row, and the images of the first examples of its sample, most of them in whole levels.
+Of the very first ones what a report shows.
 
 Where an image was rounded, it is another than the attack returned, so its row carries its own digest; it lies in the
 same ball, and the same model misclassifies it in the batch in which `verify` will ask. pictures.py reads all this.
@@ -91,6 +92,7 @@ def pack(
                 path = shards.path_of(target, "images", name, number)
                 if shard is not None:
                     written.append((path.with_name(path.name + xz.SUFFIX), shard))
+    written += pictured(parcel, target)
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda pair: shards.write(*pair), written))
     rows = [replace(row, image=bench.digests.get(row.key)) for row in record.rows]
@@ -101,6 +103,30 @@ def pack(
     full = {**header, "packed": told}
     write_whole(target / headers.NAME, json.dumps(full, indent=1).encode())
     return Record(full, rows)
+
+
+def pictured(parcel: Parcel, target: Path) -> list[tuple[Path, shards.Tensors]]:
+    """What a report shows of the first examples, in halves: natural images, the published attack, whatever broke them.
+
+    Of twice as many steps the losses are shown too.
+    """
+    record, found = parcel.record, []
+    whole = {name for norm in record.norms for name in (*record.published(norm), f"{norm}/double-steps")} | {"clean"}
+    counting = {name for norm in record.norms for name in record.counting(norm)}
+    for name in record.entries:
+        broken = {row.example for row in record.of[name].values() if row.broken and name in counting}
+        for path in sorted(shards.path_of(parcel.folder, "figures", name, 0).parent.glob("*.safetensors")):
+            shard = shards.read(path)
+            kept = [i for i, example in enumerate(shard["example"].tolist()) if name in whole or example in broken]
+            if kept:
+                place = target / path.relative_to(parcel.folder)
+                found.append((place.with_name(place.name + xz.SUFFIX), _in_halves(shard, kept)))
+    return found
+
+
+def _in_halves(shard: shards.Tensors, kept: list[int]) -> shards.Tensors:
+    exact = {"trace"} | {name for name, tensor in shard.items() if not tensor.is_floating_point()}
+    return {name: tensor[kept] if name in exact else tensor[kept].half() for name, tensor in shard.items()}
 
 
 class _Bench:

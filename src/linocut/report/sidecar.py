@@ -28,11 +28,11 @@ class Sidecar:
         """The tensors of an entry's figures, by example: image, and trace, transformed, palette where there are."""
         if entry not in self._read:
             found: dict[int, Kept] = {}
-            for path in sorted(shards.path_of(self.folder, "figures", entry, 0).parent.glob("*.safetensors")):
+            for path in sorted(shards.path_of(self.folder, "figures", entry, 0).parent.glob("*.safetensors*")):
                 shard = shards.read(path)
                 _check(shard, path)
                 for place, example in enumerate(shard.pop("example").tolist()):
-                    found[example] = {name: tensor[place] for name, tensor in shard.items()}
+                    found[example] = {name: _single(tensor[place]) for name, tensor in shard.items()}
             self._read[entry] = found
         return self._read[entry]
 
@@ -55,6 +55,10 @@ class Sidecar:
             if not place.keys() >= set(examples):
                 raise InputError(f"{where} holds examples that the natural images do not: one of them is damaged")
             yield examples, natural["pixels"][[place[e] for e in examples]].float() / 255, kept["image"].float()
+
+
+def _single(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.float() if tensor.is_floating_point() else tensor  # packed ledgers keep halves
 
 
 def _check(shard: Kept, where: object) -> None:

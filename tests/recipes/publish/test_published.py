@@ -43,7 +43,7 @@ def test_the_folder_holds_what_a_stranger_needs(published):
     assert (published / FIXED / "codebook.json").is_file()
     for ledger in LEDGERS:
         held = {path.name for path in (published / ledger).iterdir()}
-        assert held == {"header.json", "rows.jsonl.xz", "images", "verification.json"}
+        assert held == {"header.json", "rows.jsonl.xz", "images", "figures", "verification.json"}
 
 
 @pytest.mark.parametrize("ledger", LEDGERS)
