@@ -54,6 +54,21 @@ def test_an_empty_folder_becomes_the_other(published, tmp_path):
     assert contents(tmp_path / "results") == contents(published)
 
 
+def test_a_row_whose_folder_was_removed_is_replaced(published, tmp_path):
+    results = tmp_path / "results"
+    join(published, results)
+    held = catalogue(results)
+    held["works"][FIXED]["hashes"] |= {f"{FIXED}/ledger-random-noise": "judged before"}
+    (results / "published.json").write_bytes(sealed(held))
+    with pytest.raises(InputError, match="remove it there to replace it"):
+        join(published, results)
+    shutil.rmtree(results / FIXED)
+    done = join(published, results)
+    assert (done.joined, done.unchanged) == ([FIXED], [BASE])
+    assert catalogue(results)["works"] == catalogue(published)["works"]
+    assert contents(results / "digits") == contents(published / "digits")
+
+
 def test_twice_is_once(published, tmp_path):
     join(published, tmp_path / "results")
     before = contents(tmp_path / "results")

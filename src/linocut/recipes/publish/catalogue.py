@@ -58,6 +58,13 @@ class Catalogue:
         catalogue.check_names(results)
         return catalogue
 
+    def forget_removed(self, results: Path) -> list[str]:
+        """Drops works and networks whose folders were removed, to make room for others; gives their data sets."""
+        gone = [place for place in self.works if not (results / place).exists()]
+        self.works = {place: held for place, held in self.works.items() if place not in gone}
+        self.networks = {place: made for place, made in self.networks.items() if (results / place).exists()}
+        return list(dict.fromkeys(place.partition("/")[0] for place in gone))
+
     def check_names(self, results: Path) -> None:
         """InputError where a name would lead out of the folder: results may come from anywhere."""
         ledgers = [name for held in self.works.values() for name in held["ledgers"]]

@@ -29,10 +29,14 @@ def join(other: Path, results: Path, *, tell: Callable[[str], None] = lambda tex
     check_can_report()
     theirs = Catalogue.read(other)
     mine = Catalogue.at(results, theirs.images, torch.device("cpu"))
+    changed = mine.forget_removed(results)
     new = {place: held for place, held in theirs.works.items() if place not in mine.works}
     for place in theirs.works.keys() - new.keys():
         if mine.works[place]["hashes"] != theirs.works[place]["hashes"]:
-            raise InputError(f"{place} lies in {results} too, and is another one: join into a folder of its own")
+            raise InputError(
+                f"{place} lies in {results} too, and is another one: remove it there to replace it, or join into "
+                "a folder of its own"
+            )
     mine.check_networks({place: held["hashes"] for place, held in new.items()})
     for place in new:
         _check_recipe(place, other, results, mine)
@@ -50,10 +54,18 @@ def join(other: Path, results: Path, *, tell: Callable[[str], None] = lambda tex
         tell(place)
         _put(place, held, other, results, mine)
     tell("overview and report")
+    held_sets = set(map(data_set_of, mine.works))
     write_pages(
         mine,
         results,
-        due=[name for name in theirs.data if not _is_reported(results, name) or name in map(data_set_of, new)],
+        due=[
+            name
+            for name in mine.data
+            if name in held_sets
+            and (
+                name in (*changed, *map(data_set_of, new)) or (name in theirs.data and not _is_reported(results, name))
+            )
+        ],
         written=partial(_written, other),
         at_hand={},
         known=records,
