@@ -11,7 +11,7 @@ from linocut.evaluation.contradictions import contradictions
 from linocut.evaluation.ledger import ROWS
 from linocut.evaluation.record import Record
 from linocut.evaluation.rows import to_line
-from linocut.evaluation.verify import CLOSE, _is_close, verify
+from linocut.evaluation.verify import CLOSE, _is_close, _leads_by_little, verify
 
 MODEL = Linear(direction())
 PROBE = line(PGD(name="probe", num_steps=4), LINF, "probe")
@@ -82,6 +82,13 @@ def test_one_class_far_below_makes_no_claim_close():
     assert not _is_close(scores, 1, 0)
     scores[0] = 2.0 - CLOSE / 2
     assert _is_close(scores, 1, 0)
+
+
+def test_an_image_is_close_to_its_next_class_whichever_that_is():
+    """Rounded for packing, an image may be taken for another class than its row names."""
+    scores = torch.tensor([1.6, -2.4, 4.478, 0.3, 3.0, -2.3, 4.483])
+    assert _leads_by_little(scores, 6)
+    assert not _leads_by_little(scores - torch.tensor([0, 0, 1.0, 0, 0, 0, 0]), 6)
 
 
 @pytest.mark.parametrize("there", [1, -1, 3, 99])
