@@ -42,7 +42,7 @@ def test_seeds_tell_networks_of_one_recipe_apart(tmp_path):
         for suite in ("paper", "strong"):
             with_seed(made_up(tmp_path / f"seed-{seed}" / f"ledger-{suite}", **COUNTS), seed)
     names = [subject.name for subject in read_all([tmp_path])]
-    assert names == [f"m/row, seed {seed} (ledger-{suite})" for seed in (0, 1) for suite in ("paper", "strong")]
+    assert names == [f"m/row, seed {seed} ({suite})" for seed in (0, 1) for suite in ("paper", "strong")]
 
 
 def test_the_stamps_beside_ledgers_are_passed_over(tmp_path):

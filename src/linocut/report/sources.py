@@ -172,7 +172,7 @@ def _told_apart(subjects: list[Subject]) -> list[Subject]:
     ]
     names = Counter(subject.name for subject in seeded)
     longer = [
-        replace(subject, name=f"{subject.name} ({subject.folder.name})") if names[subject.name] > 1 else subject
+        replace(subject, name=f"{subject.name} ({_ledger(subject)})") if names[subject.name] > 1 else subject
         for subject in seeded
     ]
     again, seen = Counter(subject.name for subject in longer), Counter[str]()
@@ -182,3 +182,7 @@ def _told_apart(subjects: list[Subject]) -> list[Subject]:
         number = f" #{seen[subject.name]}" if again[subject.name] > 1 else ""
         told.append(replace(subject, name=subject.name + number))
     return told
+
+
+def _ledger(subject: Subject) -> str:
+    return subject.folder.name.removeprefix("ledger-") or subject.folder.name

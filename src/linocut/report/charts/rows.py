@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from linocut.report.charts.canvas import WIDTH, element, framed, line, shortened, text, ticks
+from linocut.report.charts.canvas import WIDTH, element, framed, line, shortened, text, ticks, told_apart
 
-NAMES, LONG_NAMES, RIGHT, ROW, TOP, BOTTOM = 150, 210, 40, 26, 8, 30
+NAMES, LONG_NAMES, RIGHT, ROW, TOP, BOTTOM = 150, 224, 40, 26, 8, 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,8 @@ def dot_chart(
     """One row a name with its dots over `span`; `joined` draws a line from the first dot to the last."""
     low, high = span
     bottom = TOP + ROW * len(rows)
-    names = min(LONG_NAMES, max(NAMES, 16 + 6.4 * max(len(name) for name, _ in rows)))
+    labels = told_apart([name for name, _ in rows])
+    names = min(LONG_NAMES, max(NAMES, 16 + 6.4 * max(map(len, labels))))
     most = int((names - 12) / 6.4)
 
     def x(value: float) -> float:
@@ -74,7 +75,7 @@ def dot_chart(
         parts.append(line(x(value), TOP, x(value), bottom, class_="grid"))
         parts.append(text(x(value), bottom + 15, f"{value:g}", text_anchor="middle", class_="tick"))
     parts.append(text(names - 22, bottom + 15, x_name, text_anchor="end", class_="note"))
-    for number, (name, dots) in enumerate(rows):
+    for number, (name, (_, dots)) in enumerate(zip(labels, rows, strict=True)):
         y = TOP + number * ROW + ROW / 2
         parts.append(text(names - 8, y + 4, shortened(name, most), text_anchor="end", class_="name"))
         if joined and len(dots) > 1:
