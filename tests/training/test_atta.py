@@ -6,7 +6,10 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy, kl_div, linear, log_softmax, softmax
 
+from linocut.attacks import ThreatModel
+from linocut.errors import InputError
 from linocut.training.epochs import EpochPlan, Ownership
+from linocut.training.objectives import climb
 from linocut.training.run import make_trainer
 from linocut.training.schedule import learning_rate
 from linocut.training.streams import stream
@@ -212,3 +215,49 @@ def test_bfloat16_and_channels_last_agree_roughly_with_plain(images):
     natural = images.pixels[:8].float() / 255
     torch.testing.assert_close(plain.attacked(natural), quick.attacked(natural), atol=0.05, rtol=0.05)
     assert quick.attacked(natural).dtype is torch.float32
+
+
+def test_l2_steps_are_those_of_the_attack():
+    """Away from the box, where the nearest allowed point is the nearest one of the ball."""
+    torch.manual_seed(0)
+    natural, weights = torch.rand(6, 3, 4, 4) * 0.2 + 0.4, torch.randn(3 * 4 * 4, 5)
+    labels, threat = torch.randint(5, (6,)), ThreatModel("l2", 0.3)
+
+    def loss(images):
+        return cross_entropy(images.flatten(1).square() @ weights, labels, reduction="sum")
+
+    points = start = natural + 0.001 * torch.randn_like(natural)
+    for _ in range(7):
+        points = points.detach().requires_grad_()
+        (gradient,) = torch.autograd.grad(loss(points), points)
+        points = threat.step(points.detach(), gradient, 0.1, natural)
+    found = climb(loss, natural, start, num_steps=7, step_size=0.1, eps=0.3, norm="l2")
+    assert torch.allclose(found, points, atol=1e-6)
+    assert threat.distance(found, natural).max() == pytest.approx(0.3, abs=1e-5)
+
+
+def test_l2_steps_stay_in_ball_and_box_whatever_the_start():
+    natural = make_images(20, channels=3).pixels.float() / 255
+    start = natural + torch.randn(natural.shape, generator=torch.Generator().manual_seed(1))
+    nowhere = climb(lambda images: (images * 0).sum(), natural, start, num_steps=1, step_size=0.1, eps=0.5, norm="l2")
+    assert ThreatModel("l2", 0.5).contains(nowhere, natural, slack=1e-6).all()
+
+
+def test_a_run_in_l2_keeps_perturbations_of_that_length():
+    images = make_images(16, channels=3)
+    trainer, own = trainer_for(make_config(num_steps=3, norm="l2", eps=0.8, step_size=0.4, pad=0), images)
+    trainer.start_segment(own, 0)
+    for step, batch in enumerate(EpochPlan(trainer.config, own, 0, (6, 6), CPU).batches()):
+        trainer.set_turn(step, trainer.config.learning_rate)
+        trainer.step(batch)
+    lengths = trainer.canvas.change.flatten(1).norm(dim=1)
+    assert lengths.max() == pytest.approx(0.8, abs=1e-5)
+    assert lengths.min() > 0.5
+
+
+@pytest.mark.parametrize(("changes", "told"), [({"canvas_store": "int8"}, "use half for l2"), ({"norm": "l1"}, "norm")])
+def test_what_l2_does_not_take_is_refused(changes, told):
+    with pytest.raises(InputError, match=told):
+        make_config(**{"norm": "l2", "eps": 1.5, **changes})
+    with pytest.raises(InputError, match="at most 1 in linf"):
+        make_config(eps=1.5)

@@ -13,6 +13,7 @@ from linocut.models import Architecture
 CHOICES: dict[str, tuple[Any, ...]] = {
     "method": ("natural", "atta"),
     "loss": ("cross-entropy", "trades"),
+    "norm": ("linf", "l2"),
     "schedule": ("steps", "one-cycle"),
     "transform_at": ("test", "train"),
     "precision": ("float32", "bfloat16"),
@@ -31,6 +32,7 @@ MOST_SHOWN = 80  # characters of a value in an error
 class TrainingConfig:
     """One training run. Lengths are on the unit range; epochs count from 0.
 
+    norm: of the training attack, and so of eps and step_size. The paper trains in L-inf alone.
     transform: {"class": ..., "settings": {...}} as in a model's card, or None. With "fit": {...} beside them, the
     run first fits it on its training images, and what it found takes the place of "fit" (fitting.py).
     transform_at: whether it is there in training too ("train", the paper's retrained) or only later ("test", its
@@ -49,6 +51,7 @@ class TrainingConfig:
     method: str = "atta"
     loss: str = "cross-entropy"
     trades_beta: float = 6.0
+    norm: str = "linf"
     eps: float = 8 / 255
     step_size: float = 2 / 255
     num_steps: int = 7
@@ -85,8 +88,12 @@ class TrainingConfig:
             value = getattr(self, name)
             if not math.isfinite(value) or value < least:
                 raise InputError(f"{name} must be finite and at least {least}, got {value!r}")
-        if not (self.eps <= 1 and self.averaging < 1 and self.momentum < 1 and 0 <= self.warmup < 1):
-            raise InputError("eps may be at most 1; averaging, momentum and warmup must be below 1")
+        if self.norm == "linf" and self.eps > 1:
+            raise InputError(f"eps may be at most 1 in linf, got {self.eps!r}")
+        if self.norm == "l2" and self.canvas_store == "int8":
+            raise InputError("canvas_store int8 is for linf, where no pixel moves further than eps: use half for l2")
+        if not (self.averaging < 1 and self.momentum < 1 and 0 <= self.warmup < 1):
+            raise InputError("averaging, momentum and warmup must be below 1")
         if self.batch_size % self.shards:
             raise InputError(f"batch_size {self.batch_size} must be a multiple of shards {self.shards}")
         if not all(type(epoch) is int and epoch >= 0 for epoch in self.milestones):

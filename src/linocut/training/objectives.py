@@ -44,13 +44,26 @@ def climb(
     num_steps: int,
     step_size: float,
     eps: float,
+    norm: str = "linf",
 ) -> torch.Tensor:
-    """The images after `num_steps` sign steps, each clipped to eps around `natural` and to [0,1]."""
+    """The images after `num_steps` steps, each brought back to eps around `natural` and to [0,1].
+
+    Sign steps in L-inf; steps along the gradient, of length `step_size` for each image, in L2.
+    """
     low, high = (natural - eps).clamp_(0, 1), (natural + eps).clamp_(0, 1)
     images = start
     for _ in range(num_steps):
         images = images.detach().requires_grad_()
         # autograd.grad, never torch.func.grad: the transform's own backward must be used, compiled or not.
         (slope,) = torch.autograd.grad(objective(images), images)
-        images = torch.add(images.detach(), slope.sign(), alpha=step_size).clamp_(low, high)
+        if norm == "linf":
+            images = torch.add(images.detach(), slope.sign(), alpha=step_size).clamp_(low, high)
+        else:
+            change = (images.detach() - natural).add_(slope / _lengths(slope), alpha=step_size)
+            images = change.mul_((eps / _lengths(change)).clamp_(max=1)).add_(natural).clamp_(0, 1)
     return images.detach()
+
+
+def _lengths(change: torch.Tensor) -> torch.Tensor:
+    """The L2 norm of each image, (B,1,1,1), never quite zero."""
+    return torch.linalg.vector_norm(change, dim=(1, 2, 3), keepdim=True).clamp_min_(1e-12)

@@ -97,7 +97,15 @@ class Trainer:
         """The images that the training attack makes of `start`; the network stays as it is."""
         config = self.config
         objective = attack_objective(config.loss, self.attacked, natural, labels)
-        return climb(objective, natural, start, num_steps=config.num_steps, step_size=config.step_size, eps=config.eps)
+        return climb(
+            objective,
+            natural,
+            start,
+            num_steps=config.num_steps,
+            step_size=config.step_size,
+            eps=config.eps,
+            norm=config.norm,
+        )
 
     def update(
         self,

@@ -54,10 +54,16 @@ class Work:
         return self.config.transform is not None and self.config.transform_at == "test"
 
     def trained_with(self, row: str, changes: list[str]) -> "Work":
-        """The work of a row that changes settings of the training; where a radius of its own is judged, it follows."""
+        """The work of a row that changes settings of the training; where a radius of its own is judged, it follows.
+
+        The judged radius is that of L-inf, so one that was trained for in L2 says nothing about it.
+        """
         config = self.config.with_settings(changes)
         config = replace(config, recipe="+".join([config.recipe, *changes]))
-        judged = tuple(each if each.eps is None else replace(each, eps=config.eps) for each in self.judgements)
+        follows = config.norm == "linf"
+        judged = tuple(
+            replace(each, eps=config.eps) if follows and each.eps is not None else each for each in self.judgements
+        )
         return replace(self, row=row, config=config, judgements=judged)
 
     def with_config(self, **changes: Any) -> "Work":
