@@ -230,6 +230,39 @@ def test_weights_that_are_no_numbers_are_never_saved(tmp_path, images, monkeypat
     assert checkpoint(tmp_path)[0] == 3
 
 
+@pytest.mark.parametrize("foreign", ['{"foo": 5}', "5", "[", '{"step": "five"}'])
+def test_a_line_that_is_no_row_of_a_log_is_named_with_what_to_do(tmp_path, images, config, foreign):
+    train(config, images, tmp_path, watch=stop_at(4))
+    file = tmp_path / "log.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([*lines[:2], foreign + "\n", *lines[2:]]))
+    with pytest.raises(InputError, match=r"log.jsonl, line 3 is no row of a log .*: remove it"):
+        train(config, images, tmp_path, resume=True)
+    file.write_text("".join(lines))
+    assert train(config, images, tmp_path, resume=True).step == 20
+
+
+@pytest.mark.parametrize("damage", ["", "[]", "{", "5"])
+def test_settings_that_cannot_be_read_may_be_removed(tmp_path, images, config, damage):
+    train(config, images, tmp_path, watch=stop_at(4))
+    (tmp_path / "config.json").write_text(damage)
+    with pytest.raises(InputError, match=r"config.json .*remove it to go on, the checkpoints hold"):
+        train(config, images, tmp_path, resume=True)
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(InputError, match="num_steps"):
+        train(make_config(num_steps=5), images, tmp_path, resume=True)
+    (tmp_path / "config.json").unlink()
+    assert train(config, images, tmp_path, resume=True).step == 20
+
+
+def test_a_run_without_a_whole_checkpoint_says_that_it_starts_anew(tmp_path, images, config, caplog):
+    train(config, images, tmp_path, watch=stop_at(4))
+    for file in tmp_path.glob("checkpoints/step-*/manifest.json"):
+        file.write_text("{}")
+    assert train(config, images, tmp_path, resume=True).step == 20
+    assert "no checkpoint is whole: the run starts anew" in caplog.text
+
+
 @pytest.mark.parametrize("torn", [b'{"step": 5, "lo', b'{"step": 5, "lo\xff\x00'])
 def test_a_torn_last_log_line_is_dropped_with_a_warning(tmp_path, images, config, torn):
     train(config, images, tmp_path, watch=stop_at(4))
@@ -264,6 +297,8 @@ def test_images_the_network_cannot_take_and_no_steps_between_checkpoints_are_ref
         {"shards": 3},
         {"averaging": 1.0},
         {"start_noise": float("nan")},
+        {"learning_rate": 1e308},
+        {"warmup": -1.0},
     ],
 )
 def test_impossible_settings_are_refused(wrong):

@@ -78,10 +78,12 @@ def _progress_bar(*, hidden: bool) -> Iterator[Callable[["Progress"], None]]:
         ),
         bars.TimeRemainingColumn(),
     )
-    with bars.Progress(*columns, disable=hidden) as bar:
-        task = bar.add_task("", total=None, epoch=0, loss=0.0, robust=0.0, rate=0.0)
+    bar = bars.Progress(*columns, disable=hidden)
+    task = bar.add_task("", total=None, epoch=0, loss=0.0, robust=0.0, rate=0.0)
+    try:
 
         def watch(now: "Progress") -> None:
+            bar.start()  # not before there is something to show: what is refused is told in one line
             bar.update(
                 task,
                 completed=now.step,
@@ -93,3 +95,5 @@ def _progress_bar(*, hidden: bool) -> Iterator[Callable[["Progress"], None]]:
             )
 
         yield watch
+    finally:
+        bar.stop()

@@ -81,7 +81,7 @@ def _read(
     root = root or (None if name in ("folder", "npz") else root_from_environment())
     if root is None:
         raise InputError(
-            f"{name} needs root, the folder that holds its files (LINOCUT_DATA names that of all data sets)"
+            f"{name} needs root (--root), the folder that holds its files; LINOCUT_DATA names that of all data sets"
         )
     place = Path(root)
     if name in ("mnist", "fashion-mnist", "cifar-10", "npz"):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +24,7 @@ AT_LEAST: dict[str, float] = {
     "shards": 1,
 }  # fmt: skip
 MAY_BE_NULL: dict[str, type] = {"image_size": int, "transform": dict}  # and what they are otherwise
+MOST = 1e30  # of a number; beyond it float32 ends
 MOST_SHOWN = 80  # characters of a value in an error
 
 
@@ -86,14 +86,15 @@ class TrainingConfig:
                 raise InputError(f"{name} must be one of {list(choices)}, got {getattr(self, name)!r}")
         for name, least in AT_LEAST.items():
             value = getattr(self, name)
-            if not math.isfinite(value) or value < least:
-                raise InputError(f"{name} must be finite and at least {least}, got {value!r}")
+            if not least <= value <= MOST:  # nor is a value that is no number
+                raise InputError(f"{name} must be at least {least} and at most {MOST:g}, got {value!r}")
         if self.norm == "linf" and self.eps > 1:
             raise InputError(f"eps may be at most 1 in linf, got {self.eps!r}")
         if self.norm == "l2" and self.canvas_store == "int8":
             raise InputError("canvas_store int8 is for linf, where no pixel moves further than eps: use half for l2")
-        if not (self.averaging < 1 and self.momentum < 1 and 0 <= self.warmup < 1):
-            raise InputError("averaging, momentum and warmup must be below 1")
+        for name in ("averaging", "momentum", "warmup"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 0 and below 1, got {getattr(self, name)!r}")
         if self.batch_size % self.shards:
             raise InputError(f"batch_size {self.batch_size} must be a multiple of shards {self.shards}")
         if not all(type(epoch) is int and epoch >= 0 for epoch in self.milestones):

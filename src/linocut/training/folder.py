@@ -46,6 +46,10 @@ def claim(folder: Path, config: TrainingConfig, *, resume: bool) -> None:
         raise InputError(f"{folder} holds a run already: continue it with --resume, or choose another folder")
     try:
         before = json.loads(file.read_bytes())
+        if not isinstance(before, dict):
+            raise ValueError("it holds no settings")
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {file}: {error}") from error
+        raise InputError(
+            f"cannot read {file} ({error}): remove it to go on, the checkpoints hold the settings too"
+        ) from error
     config.refuse_changes(before)

@@ -43,10 +43,15 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
     rows = []
     for number, line in enumerate(lines, 1):
         try:
-            rows.append(json.loads(line))
+            row = json.loads(line)
+            if not isinstance(row, dict) or not isinstance(row.get("step"), int):
+                raise ValueError("it names no step")
+            rows.append(row)
         except ValueError as error:
             if number != len(lines):
-                raise InputError(f"{folder / LOG_FILE}, line {number} is not JSON: {error}") from error
+                raise InputError(
+                    f"{folder / LOG_FILE}, line {number} is no row of a log ({error}): remove it, a run goes on without"
+                ) from error
             warnings.warn(f"dropped the torn last line of {folder / LOG_FILE}", stacklevel=2)
     return rows
 

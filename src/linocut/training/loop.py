@@ -77,6 +77,8 @@ class Loop:
             refuse_other_run(found, self.config, self.data_hash)
             restore_checkpoint(found, self.trainer, self.own)
             self.step = self.saved = found.step
+        elif any(self.checkpoints.glob("step-*")):
+            LOG.warning("no checkpoint is whole: the run starts anew")
         self.trainer.world.wait()
         if self.trainer.world.leads:
             discard_after(self.checkpoints, self.step)

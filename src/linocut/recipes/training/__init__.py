@@ -42,7 +42,10 @@ def recipe(name: str) -> TrainingConfig:
         return smoke(row) if row else smoke()
     function = PAPER.get(data_set.removeprefix("fast-"))
     if function is None:
-        raise InputError(f"no recipe is called {name!r}: wanted smoke, or DATA/ROW with DATA of {', '.join(PAPER)}")
+        raise InputError(
+            f"no recipe is called {name!r}: wanted smoke, DATA/ROW or fast-DATA/ROW with DATA of {', '.join(PAPER)}; "
+            "`linocut train --list` names them all"
+        )
     config = function(row or "baseline")
     return fast(config) if data_set.startswith("fast-") else config
 
