@@ -14,7 +14,9 @@ from typer.testing import CliRunner
 
 import linocut as package
 from linocut.cli import app
+from linocut.errors import InputError
 from linocut.evaluation.record import Record
+from linocut.evaluation.request import device_of
 from linocut.models import Architecture, Card, Defended, build, save
 
 STRANGERS = '''
@@ -249,3 +251,9 @@ def test_the_header_asks_for_the_same_from_any_folder(linocut, tmp_path, monkeyp
     again = Record.read(tmp_path / "elsewhere/repeated")
     assert again.settings == first.settings
     assert again.worst("linf") == first.worst("linf")
+
+
+@pytest.mark.parametrize(("name", "told"), [("cuda:99", "cuda:99 was asked for, and torch sees"), ("gpu", "no device")])
+def test_a_device_that_is_not_there_is_refused(name, told):
+    with pytest.raises(InputError, match=told):
+        device_of(name)

@@ -171,9 +171,15 @@ def fixed_codebook(model: Model) -> dict[str, Any] | None:
 
 def device_of(name: str | None, workers: Workers = ALONE) -> torch.device:
     """The device asked for; left out, this worker's GPU where there is one."""
-    if name is not None:
-        return torch.device(name)
-    return torch.device("cuda", workers.local_rank) if torch.cuda.is_available() else torch.device("cpu")
+    if name is None:
+        return torch.device("cuda", workers.local_rank) if torch.cuda.is_available() else torch.device("cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise InputError(f"no device is called {name!r}: use cpu, cuda or cuda:1 and so on") from None
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise InputError(f"{name} was asked for, and torch sees {torch.cuda.device_count()} GPUs: use --device cpu")
+    return device
 
 
 def open_model(place: str, device: torch.device, probe: torch.Tensor, preprocess: str | None = None) -> Model:

@@ -9,9 +9,9 @@ def fast(paper: TrainingConfig) -> TrainingConfig:
     """The recipe `fast-NAME` for the paper's NAME.
 
     Measured (docs/training.md): the grey ones take half a minute on an H200 and reach the paper's baselines. On
-    CIFAR-10 a WRN-16-4 has 44.2 % in L-infinity under the paper's PGD and 41.15 in the worst case, in a sixth of the
-    time of the paper's recipe, which has 47.7 and 44.55. With batch_size=256 and epochs=30 it has 47.3 and 43.5, in a
-    quarter. But through AC+AB such a network misleads the attack's gradients, as by the paper's recipe: 50.4 under PGD
+    CIFAR-10 a WRN-16-4 has 44.2 % in L-infinity under the paper's PGD and 41.15 in the worst case, in two fifths of
+    the time of the paper's recipe, which has 47.7 and 44.55. With batch_size=256 and epochs=30 it has 47.3 and 43.5, in
+    a third. But through AC+AB such a network misleads the attack's gradients, as by the paper's recipe: 50.4 under PGD
     and 21.0 under Square (51.6 and 3.8). By batches of 512 for 20 epochs it does not: 42.2 and 53.8, and 36.25 in the
     worst case. Hence these.
 
