@@ -64,7 +64,7 @@ def trained(config, folder: Path, root: Path | None, test, device: torch.device)
 
 def attacked(config, folder: Path, test, options: argparse.Namespace, device: torch.device) -> dict:
     """Clean accuracy, and for each norm that under each attack by itself and in the worst case, with intervals."""
-    model = open_model(str(folder / "model"), device)
+    model = open_model(str(folder / "model"), device, test.pixels[:2])
     radii = balls(config.data_set, test.pixels[0].numel(), ("linf", "l2"))
     book = fixed_codebook(model)
     entries = [entry for entry in plan("paper", radii, fixed_codes=book is not None) if entry.column != "probe"]
