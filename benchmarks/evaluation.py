@@ -57,10 +57,10 @@ def synthetic(count: int, shape: tuple[int, int, int]) -> Images:
     )
 
 
-def subject(options: argparse.Namespace, device: torch.device) -> nn.Module:
+def subject(options: argparse.Namespace, device: torch.device, images: Images) -> nn.Module:
     """The network to be judged, on its device."""
     if options.model:
-        model = open_model(options.model, device)
+        model = open_model(options.model, device, images.pixels[:2])
         assert isinstance(model, nn.Module)
     else:
         torch.manual_seed(0)
@@ -122,7 +122,7 @@ def main() -> None:
         images = load(options.data, root=options.root, split=options.split)
     else:
         images = synthetic(options.n, (options.channels, options.side, options.side))
-    model = subject(options, device)
+    model = subject(options, device, images)
     norms = ("linf", "l2") if options.norm == "both" else (options.norm,)
     radii = balls(options.data or options.preset, images.pixels[0].numel(), norms)
     half = options.precision == "bfloat16"

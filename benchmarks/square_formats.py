@@ -45,7 +45,7 @@ def main() -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     card = read_card(options.model).card
     images = load(card.data_set, root=options.root, split="test")
-    model = open_model(str(options.model), device)
+    model = open_model(str(options.model), device, images.pixels[:2])
     pixels, labels = images.unit(slice(0, 2 * options.n)).to(device), images.labels[: 2 * options.n].to(device)
     with torch.no_grad():
         right = (torch.cat([model(part).argmax(dim=1) for part in pixels.split(500)]) == labels).nonzero().squeeze(1)
