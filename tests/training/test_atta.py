@@ -7,7 +7,6 @@ import torch
 from torch.nn.functional import cross_entropy, kl_div, linear, log_softmax, softmax
 
 from linocut.attacks import ThreatModel
-from linocut.errors import InputError
 from linocut.training.epochs import EpochPlan, Ownership
 from linocut.training.objectives import climb
 from linocut.training.run import make_trainer
@@ -253,11 +252,3 @@ def test_a_run_in_l2_keeps_perturbations_of_that_length():
     lengths = trainer.canvas.change.flatten(1).norm(dim=1)
     assert lengths.max() == pytest.approx(0.8, abs=1e-5)
     assert lengths.min() > 0.5
-
-
-@pytest.mark.parametrize(("changes", "told"), [({"canvas_store": "int8"}, "use half for l2"), ({"norm": "l1"}, "norm")])
-def test_what_l2_does_not_take_is_refused(changes, told):
-    with pytest.raises(InputError, match=told):
-        make_config(**{"norm": "l2", "eps": 1.5, **changes})
-    with pytest.raises(InputError, match="at most 1 in linf"):
-        make_config(eps=1.5)
