@@ -32,6 +32,7 @@ WAYS = {
     "read, as it is": ("read", torch.float32, torch.contiguous_format, None, {}),
     "read, channels last": ("read", torch.float32, torch.channels_last, None, {}),
     "read, bfloat16": ("read", torch.bfloat16, torch.channels_last, None, {}),
+    "read, bfloat16, compiled as it is": ("read", torch.bfloat16, torch.contiguous_format, "any size", {}),
     "read, bfloat16, compiled": ("read", torch.bfloat16, torch.channels_last, "any size", {}),
     "read, bfloat16, compiled, layout forced": ("read", torch.bfloat16, torch.channels_last, "any size", FORCED),
     "read, bfloat16, compiled for each size": ("read", torch.bfloat16, torch.channels_last, "each size", {}),
@@ -40,6 +41,7 @@ WAYS = {
 
 def prepared(network, layout, compiled, more):
     """The network in this layout, compiled or not, its small passes recorded on a GPU."""
+    torch._dynamo.reset()  # it compiles the same code only so often, then runs it as it is
     network = copy.deepcopy(network).to(memory_format=layout)
     if compiled == "any size":
         network = Compiled(network)

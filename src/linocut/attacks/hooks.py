@@ -7,7 +7,6 @@ transform.explain(x)   one record per image, of which attacks read `.palette`, (
 judge(images)          logits of the true model, where this one is a quicker copy of it: only what the judge calls
                        misclassified counts, and an example leaves no sooner
 finest()               a copy that tells small differences apart, for attacks that live on them
-coarse                 True where its losses are rounded to sixteen bits: a small gain is for the judge to measure
 """
 
 from collections.abc import Callable
@@ -41,11 +40,6 @@ def finest_of(model: Model) -> Model:
     """The model, or the finest copy of it that a quick one offers."""
     finest = getattr(model, "finest", None)
     return model if finest is None else finest()
-
-
-def is_coarse(model: Model) -> bool:
-    """Whether the model's losses are too rough to tell a small gain."""
-    return getattr(model, "coarse", False)
 
 
 def own_palettes(model: Model, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -9,7 +9,7 @@ from linocut.attacks import losses, square_windows
 from linocut.attacks.attack import Result
 from linocut.attacks.dice import Dice
 from linocut.attacks.gradients import look
-from linocut.attacks.hooks import Model, finest_of, is_coarse, judge_of
+from linocut.attacks.hooks import Model, finest_of, judge_of
 from linocut.attacks.pursuit import judged
 from linocut.attacks.threat import ThreatModel
 from linocut.errors import InputError
@@ -92,8 +92,7 @@ class Square:
             points = square_windows.tiles(images, threat.eps, dice)
         points = self.shown(points, images, threat)
         if len(images):
-            true = judge_of(model) if is_coarse(model) else None
-            loss, prediction = _asked(true or model, points, labels, torch.ones_like(labels, dtype=torch.bool))
+            loss, prediction = _asked(model, points, labels, torch.ones_like(labels, dtype=torch.bool))
         else:
             loss, prediction = images.new_zeros(0), labels
         queries = torch.ones(len(images), dtype=torch.int32, device=images.device)
@@ -109,10 +108,7 @@ class Square:
         dice: Dice,
         until: int,
     ) -> SquareState:
-        """The search after `until` queries: the same whether it went there at once or with stops.
-
-        Only what a coarse copy is asked depends on stops: how far it is off is learnt anew after each.
-        """
+        """The search after `until` queries: the same whether it went there at once or with stops."""
         if until > self.num_queries:
             raise InputError(f"the budget is {self.num_queries} queries, asked to go on to {until}")
         whole = SquareState._make([*(part.clone() for part in state[:-1]), max(until, state.done)])
@@ -160,9 +156,6 @@ class _Search:
     ) -> None:
         self.rows, self.natural, self.labels, self.dice = rows, natural[rows], labels[rows], dice.select(rows)
         self.block, self.draws = -1, dice.seeds[rows]
-        self.grain = torch.zeros(
-            (), dtype=torch.float64, device=natural.device
-        )  # how far a coarse copy's losses are off, on the average
         self.points, self.loss, _, self.prediction, self.broken, self.queries = (part[rows] for part in whole[:-1])
 
     def draw(self, query: int) -> torch.Tensor:
@@ -174,8 +167,7 @@ class _Search:
 
     def try_once(self, model: Model, points: torch.Tensor) -> None:
         """Make one query of each row, and keep what is better or broken."""
-        ask = self._sieved if is_coarse(model) else _asked
-        loss, prediction = ask(model, points, self.labels, ~self.broken)
+        loss, prediction = _asked(model, points, self.labels, ~self.broken)
         wrong = (prediction != self.labels) & ~self.broken
         better = ((loss > self.loss) & ~self.broken) | wrong
         self.queries += ~self.broken
@@ -183,29 +175,6 @@ class _Search:
         self.loss = torch.where(better, loss, self.loss)
         self.prediction = torch.where(better, prediction, self.prediction)
         self.broken = self.broken | wrong
-
-    def _sieved(
-        self, model: Model, points: torch.Tensor, labels: torch.Tensor, open_rows: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Margin and prediction by the judge where a coarse copy finds a gain, or nearly one; elsewhere no gain.
-
-        Believing the copy would keep lucky roundings: their losses are too high for a true gain to beat.
-        """
-        rough, prediction = look(model, points, labels, losses.margin)
-        rough = rough.to(self.loss.dtype)
-        # Asked this way round, a loss that is no number is for the judge too.
-        hopeful = (~(rough <= self.loss - 2 * self.grain) | (prediction != labels)) & open_rows
-        rows = hopeful.nonzero().squeeze(1)
-        loss, prediction = torch.full_like(rough, -torch.inf), labels.clone()
-        if len(rows):
-            judge = judge_of(model)
-            assert judge is not None
-            true, said = look(judge, points[rows], labels[rows], losses.margin)
-            off = (true - rough[rows]).abs().double()
-            off = torch.where(off.isfinite(), off, torch.nan).nanmean()  # one image must not blind the others' sieve
-            self.grain = torch.where(off.isnan(), self.grain, torch.lerp(self.grain, off, 0.1))
-            loss, prediction = loss.index_copy(0, rows, true.to(loss.dtype)), prediction.index_copy(0, rows, said)
-        return loss, prediction
 
     def let_go(self, whole: SquareState) -> None:
         """Write down the rows that are broken and keep the others."""

@@ -1,9 +1,11 @@
 """A quicker copy of a model to search on: its network compiled, its matrix products in sixteen bits.
 
-Nothing is decided by it. An attack that meets such a copy asks the true model whenever the copy calls a point
-misclassified (see linocut.attacks.hooks), and the ledger's rows are the true model's.
+It does not decide what breaks the model. An attack that meets such a copy asks the true model whenever the copy calls
+a point misclassified (see linocut.attacks.hooks), and the ledger's rows are the true model's.
 """
 
+import copy
+import logging
 import warnings
 from typing import Any
 
@@ -12,12 +14,14 @@ from torch import nn
 
 from linocut.errors import InputError
 from linocut.evaluation.case import Model, at_rest
+from linocut.evaluation.levels import all_bits
 from linocut.evaluation.replayed import Replayed, filled
 from linocut.evaluation.wrapped import HOOKS, Wrapped
 from linocut.models import Defended
 
+LOG = logging.getLogger(__name__)
 LEAST_COSINE = 0.9
-FINE = 0.005  # of the logits' range, the most that float16 may err
+ROUGHER = 2.0  # how many times as far as the model's own logits those in float16 may be off
 
 
 class UnfaithfulCopy(InputError):
@@ -37,11 +41,6 @@ class Quick(Wrapped):
     def finest(self) -> "Quick":
         """The same copy in the finer format."""
         return Quick(self.model, self.true, dtype=self.fine, fine=self.fine)
-
-    @property
-    def coarse(self) -> bool:
-        """Whether its logits are rounded to sixteen bits."""
-        return self.dtype != torch.float32
 
     @property
     def original(self) -> Model:
@@ -84,6 +83,28 @@ class Compiled(nn.Module):
             return self.network(images)
 
 
+class FineHead(nn.Linear):
+    """A last layer in its weights' own format: logits in sixteen bits are rounder than all that went before them."""
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        with torch.autocast(features.device.type, enabled=False):
+            return super().forward(features.to(self.weight.dtype))
+
+
+def with_fine_head(network: nn.Module, classes: int) -> nn.Module:
+    """A copy that shares the network's weights and computes its logits finely; the network where it has no copy."""
+    shared: dict[int, Any] = {id(each): each for each in (*network.parameters(), *network.buffers())}
+    try:
+        copied = copy.deepcopy(network, shared)
+    except Exception as reason:  # a stranger's module may hold anything; a copy is not worth a failure
+        LOG.info("the network cannot be copied, its last layer runs in sixteen bits: %s", reason)
+        return network
+    for layer in copied.modules():
+        if type(layer) is nn.Linear and layer.out_features == classes:
+            layer.__class__ = FineHead
+    return copied
+
+
 def layout_of(network: nn.Module) -> torch.memory_format:
     """The layout that the network's kernels lie in."""
     kernels = [each for each in network.parameters() if each.ndim == 4]
@@ -104,12 +125,15 @@ def searcher(model: Model, *, half: bool, compiled: bool, probe: torch.Tensor) -
         raise InputError(
             "only a module that repeats itself can be compiled, not a function or a random model: leave --compile out"
         )
-    if isinstance(model, nn.Module) and (compiled or probe.is_cuda):
+    if isinstance(model, nn.Module):
         inner = model.model if type(model) is Defended else model  # a subclass of it may do more
+        if half:
+            with torch.no_grad():
+                inner = with_fine_head(inner, model(probe[:1]).shape[1])
         inner = Compiled(inner) if compiled else inner
-        inner = Replayed(inner) if probe.is_cuda else inner
+        if probe.is_cuda:
+            inner, judge = Replayed(inner), Replayed(model)
         front = model.before(inner) if type(model) is Defended else inner
-        judge = Replayed(model) if probe.is_cuda else model
     quick = Quick(front, judge, dtype=torch.bfloat16 if half else torch.float32)
     try:
         with at_rest(model):
@@ -131,16 +155,16 @@ def searcher(model: Model, *, half: bool, compiled: bool, probe: torch.Tensor) -
 
 @torch.no_grad()
 def finest_format(quick: Quick, model: Model, probe: torch.Tensor) -> torch.dtype:
-    """float16 where it tells logits apart as finely as a GPU's convolutions in float32 do, else float32.
+    """float16 where it gives logits about as fine as the model's own on this device, else float32.
 
-    Those round their factors to TF32, which has the ten bits of float16; but float16 ends at 65,504, and a network
-    may go beyond.
+    A GPU's convolutions in float32 round their factors to TF32, which has the ten bits of float16. But float16 ends at
+    65,504, and a network may go beyond, or may add up rounded sums.
     """
-    true = model(probe)
+    with all_bits():
+        exact = model(probe)
     halves = Quick(quick.model, model, dtype=torch.float16)(probe)
-    spread = float((true - true.mean(dim=1, keepdim=True)).abs().max())
-    error = float((halves - true).abs().max())
-    return torch.float16 if error <= FINE * spread else torch.float32
+    own, error = (float((logits - exact).abs().mean()) for logits in (model(probe), halves))
+    return torch.float16 if error <= ROUGHER * own else torch.float32
 
 
 def _agreement(quick: Model, model: Model, probe: torch.Tensor) -> float:
