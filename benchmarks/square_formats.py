@@ -16,7 +16,7 @@ from linocut.attacks.losses import margin
 from linocut.data import load
 from linocut.evaluation.balls import balls
 from linocut.evaluation.levels import all_bits
-from linocut.evaluation.quick import Quick, with_fine_head
+from linocut.evaluation.quick import Quick, made_finer
 from linocut.evaluation.replayed import Replayed
 from linocut.evaluation.request import open_model
 from linocut.models import read_card
@@ -26,7 +26,7 @@ from results import write_result
 def copies(model, classes) -> dict:
     """What Square searches on, by name."""
     recorded = Replayed if next(model.parameters()).is_cuda else lambda network: network
-    judge, rounded, fine = recorded(model), recorded(model), recorded(with_fine_head(model, classes))
+    judge, rounded, fine = recorded(model), recorded(model), recorded(made_finer(model, classes, compiled=False))
     return {"float32": judge} | {
         f"{str(dtype).removeprefix('torch.')}{told}": Quick(network, judge, dtype=dtype, fine=dtype)
         for network, told in ((rounded, ", last layer too"), (fine, ""))

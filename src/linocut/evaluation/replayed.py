@@ -6,6 +6,7 @@ of the model. Where recording is not possible, the model runs as it is.
 """
 
 import logging
+import warnings
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -172,7 +173,9 @@ class _Replay(torch.autograd.Function):
 def _nothing_waits() -> Iterator[None]:
     """An error where the processor waits for the device: a recording that fails on that may leave torch unusable."""
     before = torch.cuda.get_sync_debug_mode()
-    torch.cuda.set_sync_debug_mode("error")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Synchronization debug mode")  # that it is a prototype, each time
+        torch.cuda.set_sync_debug_mode("error")
     try:
         yield
     finally:
