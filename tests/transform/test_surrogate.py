@@ -11,7 +11,6 @@ from linocut.transform import reference
 from linocut.transform.kernels import dispatch, torch_ops
 from linocut.transform.modules import AdaptiveBlur, AdaptiveCodebook, EssentialFeatures
 from linocut.transform.settings import BlurRule
-from linocut.transform.surrogate import through_soft_codebook
 
 RULE = BlurRule.of((13, 5, 1), (20, 40))
 CPU = torch.device("cpu")
@@ -113,14 +112,15 @@ def test_surrogate_changes_no_forward_bit(draw):
     assert all(torch.equal(module.with_surrogate(s)(x), module(x)) for s in ("identity", "soft", "none"))
 
 
+@pytest.mark.parametrize("backend", ["reference", "torch", "numba"])
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("softness", [0.02, 0.1, 1.0])
-def test_soft_slope_is_autograds(draw, channels, softness):
+def test_soft_slope_is_autograds(draw, backend, channels, softness):
     y, _ = torch_ops.blur(draw(8, 6, channels, 9, 8), RULE)
     palette, num_colors = draw_palettes(channels)
     y[:2], palette[:3] = y[:2, :1], palette[:3, :, :1]  # greys: all channels hold the largest difference
     grad = torch.randn(y.shape, generator=torch.Generator().manual_seed(1))
-    ours = through_soft_codebook(grad, y, palette, num_colors, softness)
+    ours = dispatch.backend(backend, CPU).through_soft_codebook(grad, y, palette, num_colors, softness)
     for i, n in enumerate(num_colors.tolist()):
         colors = palette[i, :n].double() / 8
         pixel = (y[i].flatten(1).T.double() / 8).requires_grad_()
@@ -129,6 +129,35 @@ def test_soft_slope_is_autograds(draw, channels, softness):
         wanted = torch.autograd.grad(mean, pixel, grad[i].flatten(1).T.double())[0]
         torch.testing.assert_close(ours[i].flatten(1).T.double(), wanted, rtol=1e-3, atol=1e-4)
     assert ours.norm() > 0
+
+
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+@pytest.mark.parametrize("shape", [(0, 3, 8, 8), (2, 3, 0, 4), (3, 3, 33, 31), (2, 1, 150, 130)])
+def test_soft_slopes_of_many_codes_are_the_references(backend, shape):
+    """One list of codes for all images; more pixels than a block or a strip holds; pixels that are codes."""
+    dice = torch.Generator().manual_seed(2)
+    codes = torch.randint(0, 2041, (100, shape[1]), generator=dice, dtype=torch.int16)
+    y = torch.randint(0, 2041, shape, generator=dice, dtype=torch.int16)
+    y[:, :, :1, :1] = codes[7][:, None, None]
+    grad, count = torch.randn(shape, generator=dice), torch.full((len(y),), 100, dtype=torch.int32)
+    ours, wanted = (
+        dispatch.backend(name, CPU).through_soft_codebook(grad, y, codes.expand(len(y), -1, -1), count, 0.1)
+        for name in (backend, "reference")
+    )
+    torch.testing.assert_close(ours, wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("backend", ["reference", "torch", "numba"])
+def test_a_gradient_that_is_no_number_spoils_its_pixel_alone(backend):
+    dice = torch.Generator().manual_seed(3)
+    y = torch.randint(0, 2041, (2, 3, 6, 5), generator=dice, dtype=torch.int16)
+    codes = torch.randint(0, 2041, (2, 9, 3), generator=dice, dtype=torch.int16)
+    grad, count = torch.ones(y.shape), torch.tensor([9, 4], dtype=torch.int32)
+    grad[1, 2, 3, 4] = torch.nan
+    back = dispatch.backend(backend, CPU).through_soft_codebook(grad, y, codes, count, 0.1)
+    spoilt = back.isnan().any(dim=1)
+    assert spoilt[1, 3, 4]
+    assert int(spoilt.sum()) == 1
 
 
 def draw_palettes(channels):
@@ -143,7 +172,7 @@ def test_soft_is_followed_by_the_blurs_transpose(draw):
     rule = BlurRule.of((5, 3, 1), (20, 40))
     y, level = torch_ops.blur(x, rule)
     frozen = EssentialFeatures(backend="torch").frozen(x)
-    soft = through_soft_codebook(grad, y, frozen.palette, frozen.num_colors, 0.05)
+    soft = torch_ops.through_soft_codebook(grad, y, frozen.palette, frozen.num_colors, 0.05)
     assert torch.equal(ours, torch_ops.blur_transpose(soft, level, rule))
     assert ours.norm() > 0
 

@@ -131,6 +131,23 @@ CASES = {
 
 
 @needs_kernels
+@pytest.mark.parametrize(("channels", "shared"), [(1, False), (3, False), (3, True)])
+def test_the_soft_slope_is_the_references(backend, channels, shared):
+    dice = np.random.default_rng(4)
+    y = torch.from_numpy(dice.integers(0, 2041, (3, channels, 9, 17), dtype=np.int16))
+    palette = torch.from_numpy(dice.integers(0, 2041, (3, 11, channels), dtype=np.int16))
+    y[0], palette[0] = y[0, :1], palette[0, :, :1]  # greys: all channels hold the largest difference
+    y[1, :, 0, 0] = palette[1, 0]
+    palette = palette[:1].expand(3, -1, -1) if shared else palette
+    count = torch.tensor([11, 11, 11] if shared else [11, 1, 5], dtype=torch.int32)
+    grad = torch.from_numpy(dice.normal(size=y.shape).astype(np.float32))
+    ours = backend.through_soft_codebook(*(part.to(DEVICE) for part in (grad, y, palette, count)), 0.1)
+    wanted = numpy_loop.through_soft_codebook(grad, y, palette, count, 0.1)
+    torch.testing.assert_close(ours.cpu(), wanted, rtol=1e-4, atol=1e-4)
+    assert wanted.norm() > 0
+
+
+@needs_kernels
 @pytest.mark.parametrize("name", CASES)
 def test_every_stage_equals_the_reference(backend, monkeypatch, name):
     images, blur, palette = CASES[name]

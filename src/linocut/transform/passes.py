@@ -14,7 +14,6 @@ from torch import Tensor
 from linocut.transform.kernels.dispatch import backend as kernels
 from linocut.transform.kernels.torch_ops import leave
 from linocut.transform.settings import NO_BLUR, BlurRule, PaletteRule
-from linocut.transform.surrogate import through_soft_codebook
 from linocut.transform.validate import check_values
 
 
@@ -106,9 +105,10 @@ def blur_transpose(
     return kernels(backend, grad.device).blur_transpose(grad.contiguous(), level, blur_rule(kernel_sizes, limits))
 
 
-def soft_step(grad: Tensor, y: Tensor, palette: Tensor, num_colors: Tensor, softness: float) -> Tensor:
+def soft_step(grad: Tensor, y: Tensor, palette: Tensor, num_colors: Tensor, softness: float, backend: str) -> Tensor:
     """The gradient at the blurred pixels, had the codebook been soft."""
-    return through_soft_codebook(grad.contiguous(), y, palette, num_colors, softness)
+    run = kernels(backend, grad.device)
+    return run.through_soft_codebook(grad.contiguous(), y, palette, num_colors, softness)
 
 
 def keep_for_discretize(ctx, inputs, output):
@@ -129,7 +129,7 @@ def keep_for_repaint(ctx, inputs, output):
 
 def keep_for_paint_fixed(ctx, inputs, output):
     """What the backward of `paint_fixed` will need."""
-    _, colors, ctx.surrogate, ctx.softness, _, _ = inputs
+    _, colors, ctx.surrogate, ctx.softness, ctx.backend, _ = inputs
     ctx.save_for_backward(*((output[1], colors) if ctx.surrogate == "soft" else ()))
 
 
@@ -146,7 +146,7 @@ class Backward:
         elif ctx.surrogate != "identity":
             level, *codebook = ctx.saved_tensors
             if ctx.surrogate == "soft":
-                grad = self.soft_step(grad, *codebook, ctx.softness)
+                grad = self.soft_step(grad, *codebook, ctx.softness, ctx.backend)
             grad = self._through_blur(ctx, grad, level)
         return grad, *[None] * 7
 
@@ -161,7 +161,7 @@ class Backward:
         elif ctx.surrogate == "soft":
             y, colors = ctx.saved_tensors
             palette, count = colors.expand(y.shape[0], -1, -1), colors.new_full((y.shape[0],), len(colors))
-            grad = self.soft_step(grad, y, palette, count.to(torch.int32), ctx.softness)
+            grad = self.soft_step(grad, y, palette, count.to(torch.int32), ctx.softness, ctx.backend)
         return grad, *[None] * 5
 
     def _through_blur(self, ctx, grad, level):

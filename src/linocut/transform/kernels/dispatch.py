@@ -26,7 +26,7 @@ def check_name(name: str) -> str:
 
 
 def backend(name: str, device: torch.device) -> ModuleType:
-    """The module of kernels for tensors on this device (see kernels/__init__.py for its five functions)."""
+    """The module of kernels for tensors on this device (see kernels/__init__.py for its six functions)."""
     if device.type not in FASTEST:
         raise InputError(f"got a tensor on {device}; the transform runs on cpu and cuda (it needs float64): move it")
     if name == "auto":

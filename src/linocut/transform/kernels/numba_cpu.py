@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from linocut.transform.reference import gaussian_weights, leave
-from linocut.transform.settings import BlurRule, PaletteRule
+from linocut.transform.settings import EIGHTHS_PER_LEVEL, FULL_SCALE, BlurRule, PaletteRule
 
 STRIP_PIXELS = 1 << 14  # a strip's buffers stay in a core's own cache
 _compiled: set[str] = set()  # what this process has called before
@@ -124,6 +124,27 @@ def paint_linf(y: Tensor, colors: Tensor) -> Tensor:
         "paint_linf",
         B * -(-H * W // STRIP_PIXELS),
         lambda first, end: paint_chunks(y_B, codes, unit, STRIP_PIXELS, first, end, out_B),
+    )
+    return out
+
+
+def through_soft_codebook(grad: Tensor, y: Tensor, palette: Tensor, num_colors: Tensor, softness: float) -> Tensor:
+    from linocut.transform.kernels.numba_soft import soft_chunks
+
+    B, C, H, W = y.shape
+    out = torch.empty(y.shape, dtype=torch.float32)
+    grad_B, y_B, out_B = (
+        t.reshape(B, C, H * W).numpy() for t in (grad.detach().float().contiguous(), y.contiguous(), out)
+    )
+    palette_B, num_B = palette.contiguous().numpy(), num_colors.contiguous().numpy()
+    rate = softness / EIGHTHS_PER_LEVEL
+    weights = np.exp(-rate * np.arange(FULL_SCALE + 1)).astype(np.float32)
+    share(
+        "soft",
+        B * -(-H * W // STRIP_PIXELS),
+        lambda first, end: soft_chunks(
+            grad_B, y_B, palette_B, num_B, weights, np.float32(rate), STRIP_PIXELS, first, end, out_B
+        ),
     )
     return out
 

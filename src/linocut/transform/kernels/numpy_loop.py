@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from linocut.transform import fixed, reference
-from linocut.transform.settings import BlurRule, PaletteRule
+from linocut.transform.settings import EIGHTHS_PER_LEVEL, BlurRule, PaletteRule
 
 
 def blur(x: torch.Tensor, rule: BlurRule) -> tuple[torch.Tensor, torch.Tensor]:
@@ -69,6 +69,29 @@ def paint_linf(y: torch.Tensor, colors: torch.Tensor) -> torch.Tensor:
     for i, image in enumerate(_array(y)):
         out[i] = reference.leave(fixed.paint(image, _array(colors)))
     return _tensor(out, y)
+
+
+def through_soft_codebook(
+    grad: torch.Tensor, y: torch.Tensor, palette: torch.Tensor, num_colors: torch.Tensor, softness: float
+) -> torch.Tensor:
+    """The gradient at the eighths y, (B,C,H,W) float32, computed in float64."""
+    back = np.empty(grad.shape, dtype=np.float32)
+    for i, n in enumerate(_array(num_colors)):
+        pixels, slopes = (
+            _array(part[i]).reshape(part.shape[1], -1).T.astype(np.float64) for part in (y, grad)
+        )  # (N,C)
+        colors = _array(palette[i, :n]).astype(np.float64)
+        gap = (pixels[:, None] - colors) / EIGHTHS_PER_LEVEL  # (N,K,C), in levels
+        largest = np.abs(gap).max(axis=2, keepdims=True)
+        holds = np.abs(gap) == largest
+        weight = np.exp(-softness * (largest - largest.min(axis=1, keepdims=True)))
+        weight /= weight.sum(axis=1, keepdims=True)
+        # mean = sum of weight * color, and d weight / d pixel = weight * (slope - sum of weight * slope):
+        slope = -softness * np.sign(gap) * holds / holds.sum(axis=2, keepdims=True)
+        slope = weight * (slope - (weight * slope).sum(axis=1, keepdims=True))
+        pull = slopes @ colors.T / EIGHTHS_PER_LEVEL  # (N,K): what a little more of each colour is worth
+        back[i] = (pull[:, :, None] * slope).sum(axis=1).T.reshape(grad.shape[1:])
+    return _tensor(back, grad)
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:

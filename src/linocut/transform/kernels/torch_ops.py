@@ -12,9 +12,10 @@ import torch
 from linocut.transform import reference
 from linocut.transform.kernels.torch_nearest import ColorTable, strip_elements, strips
 from linocut.transform.kernels.torch_palette import find_palette
+from linocut.transform.kernels.torch_soft import through_soft_codebook
 from linocut.transform.settings import FULL_SCALE, BlurRule
 
-__all__ = ["blur", "blur_transpose", "find_palette", "paint", "paint_linf"]
+__all__ = ["blur", "blur_transpose", "find_palette", "paint", "paint_linf", "through_soft_codebook"]
 
 
 def blur(x: torch.Tensor, rule: BlurRule) -> tuple[torch.Tensor, torch.Tensor]:

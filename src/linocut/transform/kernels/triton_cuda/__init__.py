@@ -18,13 +18,15 @@ from linocut.transform.kernels.triton_cuda.filters import axis, fits, shifts
 from linocut.transform.kernels.triton_cuda.launch import palette_plan, setting_for
 from linocut.transform.kernels.triton_cuda.linf import paint_linf_kernel
 from linocut.transform.kernels.triton_cuda.painting import paint_kernel, thumbnail_kernel
-from linocut.transform.settings import BlurRule, PaletteRule
+from linocut.transform.kernels.triton_cuda.softening import soft_kernel
+from linocut.transform.settings import EIGHTHS_PER_LEVEL, BlurRule, PaletteRule
 
 # How kernels are launched; benchmarks/gpu_transform.py tries others.
 BLUR_WARPS = 2
 LARGE_BLUR_WARPS = 4
 PAINT_BLOCK = 512
 PAINT_WARPS = 4
+SOFT_BLOCK = 128
 
 
 def blur(x: Tensor, rule: BlurRule) -> tuple[Tensor, Tensor]:
@@ -178,6 +180,33 @@ def paint_linf(y: Tensor, colors: Tensor) -> Tensor:
             num_warps=PAINT_WARPS,
         )
     return painted
+
+
+def through_soft_codebook(grad: Tensor, y: Tensor, palette: Tensor, num_colors: Tensor, softness: float) -> Tensor:
+    """The gradient at the eighths y, float32 (B,C,H,W), had each pixel become the weighted mean of its palette."""
+    y, grad = y.contiguous(), grad.float().contiguous()
+    images, channels, height, width = y.shape
+    back = torch.empty_like(grad)
+    if y.numel() == 0:
+        return back
+    shared = palette.stride(0) == 0 and palette[0].is_contiguous()  # one list of codes for all images
+    palette = palette if shared else palette.contiguous()
+    block = min(SOFT_BLOCK, max(32, triton.next_power_of_2(height * width)))
+    with on_device(y):
+        soft_kernel[(images * triton.cdiv(height * width, block),)](
+            grad,
+            y,
+            palette,
+            num_colors.contiguous(),
+            back,
+            height * width,
+            palette.stride(0),
+            softness / EIGHTHS_PER_LEVEL,
+            CHANNELS=channels,
+            BLOCK=block,
+            num_warps=PAINT_WARPS,
+        )
+    return back
 
 
 def on_device(x: Tensor):
