@@ -13,7 +13,10 @@ from linocut.evaluation.request import take_quick_layout
 from linocut.models import Defended, build
 from linocut.transform.modules import EssentialFeatures
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+pytestmark = [
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # torch's own, while it compiles
+]
 
 
 @pytest.fixture(scope="module")

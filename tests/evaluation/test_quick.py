@@ -255,6 +255,15 @@ def test_where_it_is_compiled_a_copy_adds_up_in_float32(images):
         assert sums_too.stem(images).dtype == torch.bfloat16
 
 
+def test_a_copy_of_a_network_in_training_mode_is_at_rest(images):
+    network = nn.Sequential(nn.BatchNorm2d(3), nn.Flatten(), nn.Linear(192, 5), nn.Dropout(0.9)).train()
+    quick = searcher(network, half=True, compiled=False, probe=images[:4])
+    with torch.no_grad():
+        found = quick(images)
+    assert network.training
+    torch.testing.assert_close(found, network.eval()(images), rtol=0.02, atol=0.02)
+
+
 def test_a_network_that_cannot_be_copied_is_searched_as_it_is(images):
     network = linear()
     network.lock = threading.Lock()
