@@ -179,6 +179,18 @@ def test_float16_is_fine_enough_where_the_model_is_no_finer(images):
         assert finest_format(quick, model, images) == wanted
 
 
+@pytest.mark.parametrize(("side", "count"), [(8, 512), (32, 512), (224, 40)])
+def test_how_fine_a_model_is_is_asked_in_a_batch_of_the_usual_size(side, count):
+    sizes = []
+
+    def model(images):
+        sizes.append(len(images))
+        return images.mean(dim=(2, 3))
+
+    finest_format(Quick(model, model, dtype=torch.bfloat16), model, torch.rand(40, 3, side, side))
+    assert set(sizes) == {count}
+
+
 @pytest.mark.parametrize(("fine", "wanted"), [(torch.float16, torch.float16), (torch.float32, torch.bfloat16)])
 def test_a_look_without_a_gradient_is_taken_in_float16_where_that_is_fine(images, fine, wanted):
     formats = []

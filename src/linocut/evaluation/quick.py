@@ -15,12 +15,13 @@ from torch import nn
 from linocut.errors import InputError
 from linocut.evaluation.case import Model, at_rest
 from linocut.evaluation.levels import all_bits
-from linocut.evaluation.replayed import Replayed, filled
+from linocut.evaluation.replayed import LARGEST, Replayed, filled
 from linocut.evaluation.wrapped import HOOKS, Wrapped
 from linocut.models import Defended
 
 LOG = logging.getLogger(__name__)
 LEAST_COSINE = 0.9
+USUAL_BATCH = 512
 ROUGHER = 2.0  # how many times as far as the model's own logits those in float16 may be off
 
 
@@ -171,12 +172,15 @@ def finest_format(quick: Quick, model: Model, probe: torch.Tensor) -> torch.dtyp
     """float16 where it gives logits about as fine as the model's own on this device, else float32.
 
     A GPU's convolutions in float32 round their factors to TF32, which has the ten bits of float16. But float16 ends at
-    65,504, and a network may go beyond, or may add up rounded sums.
+    65,504, and a network may go beyond, or may add up rounded sums. Asked in a batch as large as attacks ask: a GPU
+    may compute small ones otherwise.
     """
+    count = max(len(probe), min(USUAL_BATCH, LARGEST // probe[0].numel()))
+    images = probe.repeat(-(-count // len(probe)), 1, 1, 1)[:count]
     with all_bits():
-        exact = model(probe)
-    halves = Quick(quick.model, model, dtype=torch.float16)(probe)
-    own, error = (float((logits - exact).abs().mean()) for logits in (model(probe), halves))
+        exact = model(images)
+    halves = Quick(quick.model, model, dtype=torch.float16)(images)
+    own, error = (float((logits - exact).abs().mean()) for logits in (model(images), halves))
     LOG.info("logits are off by %.3g in the model's own format, by %.3g in float16", own, error)
     return torch.float16 if error <= ROUGHER * own else torch.float32
 
