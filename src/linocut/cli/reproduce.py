@@ -21,7 +21,8 @@ def reproduce(
         typer.Option(help="mnist, fashion-mnist, cifar-10, gtsrb, resisc45, imagenette, digits; else all six"),
     ] = None,
     row: Annotated[
-        str | None, typer.Option(help="one row, such as acab-retrained or acab-retrained@order=bins")
+        list[str] | None,
+        typer.Option(help="a row, such as acab-retrained or acab-retrained@order=bins; as often as needed"),
     ] = None,
     table: Annotated[
         str | None,
@@ -64,7 +65,7 @@ def reproduce(
     from linocut.recipes.reproduce.tables import chosen
     from linocut.training.world import local_device
 
-    rows = chosen(dataset, row, table, assign or ())
+    rows = chosen(dataset, row or (), table, assign or ())
     chosen_scale = scale_named(scale)
     with stops(minutes):
         if not as_json:

@@ -75,7 +75,7 @@ def test_a_changed_row_has_its_base_and_no_figure_of_the_paper():
 
 def test_settings_of_the_training_hold_for_twins_too(tmp_path):
     changes = ["batch_size=16", "loss=trades", "eps=0.1"]
-    (asked,) = chosen("digits", "ac-retrained@separation=2", None, changes)
+    (asked,) = chosen("digits", ["ac-retrained@separation=2"], None, changes)
     assert asked[1] == "ac-retrained@separation=2+batch_size=16+loss=trades+eps=0.1"
     plan = Planner(scales.smoke, Shelf(None), NUMERICS).plan([asked], [0], "changed")
     trained = [step.work for step in plan.steps if isinstance(step, Train)]
@@ -89,22 +89,24 @@ def test_settings_of_the_training_hold_for_twins_too(tmp_path):
 @pytest.mark.parametrize("changes", [["transform=null"], ["seed=3"], ["epochs=1", "epochs=2"]])
 def test_settings_that_tell_rows_apart_or_come_twice_are_refused(changes):
     with pytest.raises(InputError, match=r"tells rows apart|given twice"):
-        chosen("digits", "baseline", None, changes)
+        chosen("digits", ["baseline"], None, changes)
 
 
 def test_what_is_asked_for():
-    assert chosen("mnist", "natural", None) == [("mnist", "natural")]
-    assert {name for name, _ in chosen(None, None, "ablation")} == set(PAPER)
-    assert [row for _, row in chosen("cifar-10", None, None)] == list(rows_of("main", "cifar-10"))
+    assert chosen("mnist", ["natural"], None) == [("mnist", "natural")]
+    several = ["ab-retrained", "baseline", "ab-retrained"]  # in the order asked for, each once
+    assert chosen("mnist", several, None) == [("mnist", "ab-retrained"), ("mnist", "baseline")]
+    assert {name for name, _ in chosen(None, (), "ablation")} == set(PAPER)
+    assert [row for _, row in chosen("cifar-10", (), None)] == list(rows_of("main", "cifar-10"))
 
 
 @pytest.mark.parametrize(
     ("asked", "there"),
     [
-        (("svhn", None, None), "fashion-mnist"),
-        (("mnist", "acab", None), "acab-retrained"),
-        (("mnist", None, "table-1"), "ablation"),
-        (("mnist", "natural", "main"), "one of them"),
+        (("svhn", (), None), "fashion-mnist"),
+        (("mnist", ["natural", "acab"], None), "acab-retrained"),
+        (("mnist", (), "table-1"), "ablation"),
+        (("mnist", ["natural"], "main"), "one of them"),
     ],
 )
 def test_what_there_is_not_is_refused_with_what_there_is(asked, there):

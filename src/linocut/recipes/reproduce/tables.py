@@ -61,7 +61,7 @@ def _decisions(data_set: str) -> list[str]:
 
 
 def chosen(
-    data_set: str | None, row: str | None, table: str | None, changes: Sequence[str] = ()
+    data_set: str | None, rows: Sequence[str], table: str | None, changes: Sequence[str] = ()
 ) -> list[tuple[str, str]]:
     """(data set, row) pairs: those asked for; every data set of the paper and its main tables if nothing is.
 
@@ -69,12 +69,12 @@ def chosen(
     """
     if data_set is not None and data_set not in DATA_SETS:
         raise InputError(f"no data set is called {data_set!r}; there are {', '.join(DATA_SETS)}")
-    if row is not None:
+    for row in rows:
         row_named(row)
-    if row is not None and table is not None:
-        raise InputError(f"row {row} and table {table} were both asked for: give one of them")
+    if rows and table is not None:
+        raise InputError(f"row {', '.join(rows)} and table {table} were both asked for: give one of them")
     sets = (data_set,) if data_set is not None else tuple(PAPER)
-    found = [(name, each) for name in sets for each in ((row,) if row else rows_of(table or "main", name))]
+    found = [(name, each) for name in sets for each in dict.fromkeys(rows or rows_of(table or "main", name))]
     found = [(name, "+".join([each, *changes])) for name, each in found]
     for _, each in found:
         training_changes(each)
