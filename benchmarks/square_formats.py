@@ -15,8 +15,9 @@ from linocut.attacks import Dice, Square
 from linocut.attacks.losses import margin
 from linocut.data import load
 from linocut.evaluation.balls import balls
+from linocut.evaluation.finer import made_finer
 from linocut.evaluation.levels import all_bits
-from linocut.evaluation.quick import Quick, made_finer
+from linocut.evaluation.quick import Quick
 from linocut.evaluation.replayed import Replayed
 from linocut.evaluation.request import open_model
 from linocut.models import read_card

@@ -15,7 +15,8 @@ from linocut.attacks.threat import ThreatModel
 from linocut.attacks.transfer import TransferPGD
 from linocut.errors import InputError
 from linocut.evaluation.arsenal import entry
-from linocut.evaluation.quick import Quick, finest_format, layout_of, made_finer, searcher
+from linocut.evaluation.finer import made_finer
+from linocut.evaluation.quick import Quick, finest_format, layout_of, searcher
 from linocut.evaluation.replayed import usual_size
 from linocut.evaluation.request import _guide, take_quick_layout
 from linocut.evaluation.stranger import Preprocessed
