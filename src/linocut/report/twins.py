@@ -111,12 +111,14 @@ def _of_pair(defended: Subject, twin: Subject) -> str:
 
 
 def _of_all(matched: Sequence[tuple[Subject, Subject]]) -> str:
-    found = [_clear(*pair).values() for pair in matched]
-    better = sum(any(gain.points > 0 for gain in gains) for gains in found)
-    worse = sum(any(gain.points < 0 for gain in gains) for gains in found)
-    told = f"Of {len(matched)} models behind a transform, in the worst case "
-    told += f"{better or 'none'} {'are' if better > 1 else 'is'} clearly better than without it in some norm"
-    return told + (f", and {worse} {'are' if worse > 1 else 'is'} clearly worse." if worse else ".")
+    found = [_clear(*pair) for pair in matched]
+    parts = []
+    for norm in dict.fromkeys(norm for defended, _ in matched for norm in defended.record.norms):
+        points = [gains[norm].points for gains in found if norm in gains]
+        better, worse = (sum(sign * each > 0 for each in points) for sign in (1, -1))
+        parts.append(f"in {NORMS[norm]} {better or 'none'} clearly better, {worse or 'none'} clearly worse")
+    told = f"Of {len(matched)} models behind a transform, beside the same without it, in the worst case: "
+    return f"{told}{'; '.join(parts)}."
 
 
 def _clear(defended: Subject, twin: Subject) -> dict[str, Gain]:
