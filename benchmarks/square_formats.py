@@ -24,10 +24,10 @@ from linocut.models import read_card
 from results import write_result
 
 
-def copies(model, classes) -> dict:
+def copies(model, images) -> dict:
     """What Square searches on, by name."""
     recorded = Replayed if next(model.parameters()).is_cuda else lambda network: network
-    judge, rounded, fine = recorded(model), recorded(model), recorded(made_finer(model, classes, compiled=False))
+    judge, rounded, fine = recorded(model), recorded(model), recorded(made_finer(model, images, compiled=False))
     return {"float32": judge} | {
         f"{str(dtype).removeprefix('torch.')}{told}": Quick(network, judge, dtype=dtype, fine=dtype)
         for network, told in ((rounded, ", last layer too"), (fine, ""))
@@ -72,7 +72,7 @@ def main() -> None:
     pixels, labels = pixels[right[: options.n]], labels[right[: options.n]]
     with all_bits():
         exact = margins(model, pixels, labels)
-    formats = copies(model, model(pixels[:1]).shape[1])
+    formats = copies(model, pixels[:8])
     off = {name: float((margins(copy, pixels, labels) - exact).abs().mean()) for name, copy in formats.items()}
     for name, error in off.items():
         print(f"{name:24} margins are off by {error:.2e} on the average")

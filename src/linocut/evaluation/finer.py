@@ -29,17 +29,33 @@ class FineSums(nn.Conv2d):
         return sums.float() if sums.dtype == torch.float16 else sums
 
 
-def made_finer(network: nn.Module, classes: int, *, compiled: bool) -> nn.Module:
-    """A copy on the same weights that rounds less in sixteen bits; the network itself where it cannot be copied."""
+@torch.no_grad()
+def made_finer(network: nn.Module, images: torch.Tensor, *, compiled: bool) -> nn.Module:
+    """A copy on the same weights that rounds less in sixteen bits; the network itself where there is no true copy.
+
+    images: some that the network takes, at which the copy must give the same logits.
+    """
+    classes = network(images[:1]).shape[1]
     shared: dict[int, Any] = {id(each): each for each in (*network.parameters(), *network.buffers())}
     try:
-        copied = copy.deepcopy(network, shared).eval()  # nobody else will say so to the copy
-    except Exception as reason:  # a stranger's module may hold anything; a copy is not worth a failure
-        LOG.info("the network cannot be copied and is searched as it is in sixteen bits: %s", reason)
+        copied = copy.deepcopy(network, shared)
+        for layer in copied.modules():
+            if type(layer) is nn.Linear and layer.out_features == classes:
+                layer.__class__ = FineHead
+            elif type(layer) is nn.Conv2d and compiled:
+                layer.__class__ = FineSums
+        true = network(images)
+        network(images[:1])  # so that a copy which leans on what its original remembers is found out
+        _require_same(copied, images, true)
+    except Exception as reason:  # a stranger's module may hold anything; a finer copy is not worth a failure
+        LOG.info("the network has no finer copy and is searched as it is in sixteen bits: %s", reason)
         return network
-    for layer in copied.modules():
-        if type(layer) is nn.Linear and layer.out_features == classes:
-            layer.__class__ = FineHead
-        elif type(layer) is nn.Conv2d and compiled:
-            layer.__class__ = FineSums
     return copied
+
+
+def _require_same(copied: nn.Module, images: torch.Tensor, true: torch.Tensor) -> None:
+    """Raise unless the copy gives these logits, and gives some in the formats it is meant for."""
+    torch.testing.assert_close(copied(images), true, rtol=1e-3, atol=1e-3 * float(true.abs().max()))
+    for dtype in (torch.bfloat16, torch.float16) if images.is_cuda else (torch.bfloat16,):
+        with torch.autocast(images.device.type, dtype=dtype):
+            copied(images)

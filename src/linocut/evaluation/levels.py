@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -77,10 +78,13 @@ def _lead(model: Model, images: torch.Tensor, labels: torch.Tensor) -> tuple[tor
 
 @contextmanager
 def all_bits() -> Iterator[None]:
-    """Inside, convolutions on a GPU use whole float32 numbers; what was set before is set again on leaving."""
-    before = torch.backends.cudnn.allow_tf32
-    torch.backends.cudnn.allow_tf32 = False
+    """Inside, products on a GPU use whole float32 numbers; what was set before is set again on leaving."""
+    kinds: tuple[Any, ...] = (torch.backends.cudnn, torch.backends.cuda.matmul)
+    before = [kind.allow_tf32 for kind in kinds]
     try:
+        for kind in kinds:
+            kind.allow_tf32 = False
         yield
     finally:
-        torch.backends.cudnn.allow_tf32 = before
+        for kind, allowed in zip(kinds, before, strict=True):
+            kind.allow_tf32 = allowed

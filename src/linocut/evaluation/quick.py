@@ -107,8 +107,9 @@ def searcher(model: Model, *, half: bool, compiled: bool, probe: torch.Tensor) -
     if isinstance(model, nn.Module):
         inner = model.model if type(model) is Defended else model  # a subclass of it may do more
         if half:
-            with torch.no_grad():
-                inner = made_finer(inner, model(probe[:1]).shape[1], compiled=compiled)
+            with at_rest(model):
+                seen = model.before(nn.Identity())(probe) if type(model) is Defended else probe
+                inner = made_finer(inner, seen, compiled=compiled)
         inner = Compiled(inner) if compiled else inner
         if probe.is_cuda:
             inner, judge = Replayed(inner), Replayed(model)

@@ -174,12 +174,12 @@ def _nothing_waits() -> Iterator[None]:
     """An error where the processor waits for the device: a recording that fails on that may leave torch unusable."""
     before = torch.cuda.get_sync_debug_mode()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Synchronization debug mode")  # that it is a prototype, each time
-        torch.cuda.set_sync_debug_mode("error")
-    try:
-        yield
-    finally:
-        torch.cuda.set_sync_debug_mode(before)
+        warnings.filterwarnings("ignore", "Synchronization debug mode")  # that it is a prototype
+        try:
+            torch.cuda.set_sync_debug_mode("error")
+            yield
+        finally:
+            torch.cuda.set_sync_debug_mode(before)
 
 
 def _alike(mine: torch.Tensor, true: torch.Tensor) -> bool:
