@@ -126,7 +126,7 @@ def test_attack_stays_in_ball_and_box_and_raises_the_loss(images):
     batch = EpochPlan(trainer.config, own, 0, (6, 6), CPU).batch(0)
     natural, start = trainer.canvas.cut(batch.examples, batch.windows)
     labels = images.labels[batch.examples]
-    found = trainer.perturb(natural, start, labels)
+    found = trainer.perturb(natural, start, labels, batch.seeds)
     assert (found - natural).abs().max() <= 0.1 + 1e-6
     assert found.min() >= 0
     assert found.max() <= 1
@@ -142,7 +142,7 @@ def test_the_attack_runs_in_eval_mode_and_the_update_in_train_mode(images):
     batch = EpochPlan(config, own, 0, (6, 6), CPU).batch(0)
     natural, start = trainer.canvas.cut(batch.examples, batch.windows)
     labels = images.labels[batch.examples]
-    found = trainer.perturb(natural, start, labels)
+    found = trainer.perturb(natural, start, labels, batch.seeds)
     assert all(torch.equal(before[name], value) for name, value in trainer.network.state_dict().items())
     expected = trainer.network.eval()(natural)  # what an eval-mode pass gives
     torch.testing.assert_close(trainer.attacked(natural), expected)
@@ -186,7 +186,7 @@ def test_trades_equals_its_formula(images):
     apart = kl_div(log_softmax(network(x), 1), softmax(network(natural), 1).detach(), reduction="sum")
     slope = torch.autograd.grad(apart, x)[0].sign()
     expected = torch.clamp(start + 0.04 * slope, natural - 0.1, natural + 0.1).clamp(0, 1)
-    found = trainer.perturb(natural, start, labels)
+    found = trainer.perturb(natural, start, labels, batch.seeds)
     torch.testing.assert_close(found, expected)
     clean, attacked = network(natural), network(found)
     loss = cross_entropy(clean, labels) + 6 * kl_div(log_softmax(attacked, 1), softmax(clean, 1), reduction="batchmean")
@@ -196,6 +196,41 @@ def test_trades_equals_its_formula(images):
     outcome = trainer.update(natural, found, labels, len(labels))
     assert outcome[0].item() / len(labels) == pytest.approx(loss.item(), rel=1e-5)
     torch.testing.assert_close(network.fc.weight.detach(), before - 0.05 * gradient, atol=1e-6, rtol=1e-5)
+
+
+def test_gradients_are_taken_where_noise_moves_the_images_and_steps_where_they_are():
+    torch.manual_seed(0)
+    natural, weights = torch.rand(5, 3, 4, 4) * 0.4 + 0.3, torch.randn(3 * 4 * 4)
+    seen, noise = [], {step: 0.05 * torch.randn(natural.shape) for step in range(3)}
+
+    def loss(images):
+        seen.append(images.detach().clone())
+        return (images.flatten(1).square() @ weights).sum()
+
+    found = climb(loss, natural, natural, num_steps=3, step_size=0.02, eps=0.05, noise=noise.__getitem__)
+    points = natural
+    for step in range(3):
+        there = points + noise[step]
+        torch.testing.assert_close(seen[step], there)
+        slope = 2 * there * weights.view(3, 4, 4)
+        points = (points + 0.02 * slope.sign()).clamp(natural - 0.05, natural + 0.05)
+    torch.testing.assert_close(found, points)
+
+
+def test_noise_of_an_example_is_its_own_and_another_in_each_epoch(images):
+    config = make_config(num_steps=2, gradient_noise=0.1)
+    trainer, own = trainer_for(config, images)
+    trainer.start_segment(own, 0)
+    first, again, later = (EpochPlan(config, own, epoch, (6, 6), CPU).batch(0) for epoch in (0, 0, 1))
+    assert torch.equal(first.seeds, again.seeds)
+    assert not set(first.seeds.tolist()) & set(later.seeds.tolist())
+    natural, start = trainer.canvas.cut(first.examples, first.windows)
+    labels = images.labels[first.examples]
+    found = trainer.perturb(natural, start, labels, first.seeds)
+    some = slice(2, 5)  # whoever is beside it
+    alone = trainer.perturb(natural[some], start[some], labels[some], first.seeds[some])
+    torch.testing.assert_close(alone, found[some])
+    assert not torch.equal(found, trainer.perturb(natural, start, labels, later.seeds))
 
 
 def test_natural_training_perturbs_nothing(images):

@@ -47,6 +47,7 @@ class CapturedStep:
         self.batch.examples.copy_(batch.examples)
         self.batch.windows.rows.copy_(batch.windows.rows)
         self.batch.windows.columns.copy_(batch.windows.columns)
+        self.batch.seeds.copy_(batch.seeds)
         self.graph.replay()
         return self.outcome
 
@@ -60,7 +61,8 @@ class CapturedStep:
     def _capture(self, batch: Batch) -> None:
         """Record a step without taking it; where that fails, nothing was trained and nothing is recorded."""
         windows = Windows(rows=batch.windows.rows.clone(), columns=batch.windows.columns.clone())
-        static = Batch(examples=batch.examples.clone(), windows=windows, whole_size=batch.whole_size, idle=False)
+        examples, seeds = batch.examples.clone(), batch.seeds.clone()
+        static = Batch(examples=examples, windows=windows, seeds=seeds, whole_size=batch.whole_size, idle=False)
         torch.cuda.synchronize()
         self.trainer.optimizer.zero_grad(set_to_none=True)
         graph = torch.cuda.CUDAGraph()

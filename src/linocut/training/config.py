@@ -19,9 +19,9 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "canvas_store": ("float32", "half", "int8"),
 }
 AT_LEAST: dict[str, float] = {
-    "eps": 0, "step_size": 0, "num_steps": 0, "start_noise": 0, "reset_every": 0, "trades_beta": 0, "pad": 0,
-    "epochs": 1, "batch_size": 1, "learning_rate": 0, "momentum": 0, "weight_decay": 0, "gamma": 0, "averaging": 0,
-    "shards": 1,
+    "eps": 0, "step_size": 0, "num_steps": 0, "start_noise": 0, "gradient_noise": 0, "reset_every": 0,
+    "trades_beta": 0, "pad": 0, "epochs": 1, "batch_size": 1, "learning_rate": 0, "momentum": 0, "weight_decay": 0,
+    "gamma": 0, "averaging": 0, "shards": 1,
 }  # fmt: skip
 MAY_BE_NULL: dict[str, type] = {"image_size": int, "transform": dict}  # and what they are otherwise
 MOST = 1e30  # of a number; beyond it float32 ends
@@ -33,6 +33,8 @@ class TrainingConfig:
     """One training run. Lengths are on the unit range; epochs count from 0.
 
     norm: of the training attack, and so of eps and step_size. The paper trains in L-inf alone.
+    gradient_noise: the deviation of normal noise that the training attack adds wherever it takes a gradient, so that
+    a network gains nothing by misleading it at one point. The paper has none.
     transform: {"class": ..., "settings": {...}} as in a model's card, or None. With "fit": {...} beside them, the
     run first fits it on its training images, and what it found takes the place of "fit" (fitting.py).
     transform_at: whether it is there in training too ("train", the paper's retrained) or only later ("test", its
@@ -56,6 +58,7 @@ class TrainingConfig:
     step_size: float = 2 / 255
     num_steps: int = 7
     start_noise: float = 0.001
+    gradient_noise: float = 0.0
     reset_every: int = 10
     pad: int = 0
     flip: bool = False

@@ -18,13 +18,14 @@ from linocut.training.streams import stream
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """This process's part of one batch: places (B,) in its store, windows, the size of the whole batch.
+    """This process's part of one batch: places (B,) in its store, windows, a seed for each example, the whole size.
 
     A process whose shards have run dry gets one example with `idle` true: it keeps step and counts nothing.
     """
 
     examples: torch.Tensor
     windows: Windows
+    seeds: torch.Tensor
     whole_size: int
     idle: bool
 
@@ -86,6 +87,8 @@ class EpochPlan:
         mine = own.examples()
         self._rows = everyone.rows[mine].to(device)
         self._columns = everyone.columns[mine].to(device)
+        seeds = torch.randint(2**62, (own.num_examples,), generator=stream(config.seed, "examples", epoch))
+        self._seeds = seeds[mine].to(device)
         self._orders = []
         for number in own.own_shards():
             places = own.places(number)
@@ -101,7 +104,7 @@ class EpochPlan:
             examples = self._orders[0][:1]
         windows = Windows(rows=self._rows[examples], columns=self._columns[examples])
         whole = sum(len(range(size)[part]) for size in self._sizes)
-        return Batch(examples=examples, windows=windows, whole_size=whole, idle=idle)
+        return Batch(examples=examples, windows=windows, seeds=self._seeds[examples], whole_size=whole, idle=idle)
 
     def batches(self, first: int = 0) -> Iterator[Batch]:
         for step in range(first, self.num_steps):

@@ -45,17 +45,20 @@ def climb(
     step_size: float,
     eps: float,
     norm: str = "linf",
+    noise: Callable[[int], torch.Tensor] | None = None,
 ) -> torch.Tensor:
     """The images after `num_steps` steps, each brought back to eps around `natural` and to [0,1].
 
-    Sign steps in L-inf; steps along the gradient, of length `step_size` for each image, in L2.
+    Sign steps in L-inf; steps along the gradient, of length `step_size` for each image, in L2. noise(step) is added to
+    the images where the gradient of that step is taken.
     """
     low, high = (natural - eps).clamp_(0, 1), (natural + eps).clamp_(0, 1)
     images = start
-    for _ in range(num_steps):
-        images = images.detach().requires_grad_()
+    for step in range(num_steps):
+        point = images if noise is None else (images + noise(step)).clamp_(0, 1)
+        point = point.detach().requires_grad_()
         # autograd.grad, never torch.func.grad: the transform's own backward must be used, compiled or not.
-        (slope,) = torch.autograd.grad(objective(images), images)
+        (slope,) = torch.autograd.grad(objective(point), point)
         if norm == "linf":
             images = torch.add(images.detach(), slope.sign(), alpha=step_size).clamp_(low, high)
         else:

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from linocut.attacks import Dice
 from linocut.models import Architecture
 from linocut.training.averaging import WeightAverage
 from linocut.training.canvas import Canvas
@@ -86,16 +87,22 @@ class Trainer:
         labels = self.labels[batch.examples]
         if self.config.method == "atta":
             natural, start = self.canvas.cut(batch.examples, batch.windows)
-            perturbed = self.perturb(natural, start, labels)
+            perturbed = self.perturb(natural, start, labels, batch.seeds)
             if not batch.idle:
                 self.canvas.write_back(batch.examples, batch.windows, natural, perturbed)
         else:
             natural = perturbed = self.canvas.cut_natural(batch.examples, batch.windows)
         return self.update(natural, perturbed, labels, batch.whole_size, idle=batch.idle)
 
-    def perturb(self, natural: torch.Tensor, start: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    def perturb(
+        self, natural: torch.Tensor, start: torch.Tensor, labels: torch.Tensor, seeds: torch.Tensor
+    ) -> torch.Tensor:
         """The images that the training attack makes of `start`; the network stays as it is."""
-        config = self.config
+        config, dice, shape = self.config, Dice(seeds), tuple(natural.shape[1:])
+
+        def noise(step: int) -> torch.Tensor:
+            return config.gradient_noise * dice.normal(step, shape)
+
         objective = attack_objective(config.loss, self.attacked, natural, labels)
         return climb(
             objective,
@@ -105,6 +112,7 @@ class Trainer:
             step_size=config.step_size,
             eps=config.eps,
             norm=config.norm,
+            noise=noise if config.gradient_noise else None,
         )
 
     def update(
