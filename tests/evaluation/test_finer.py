@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from linocut.evaluation.finer import FineHead, made_finer
-from linocut.evaluation.quick import searcher
+from linocut.evaluation.quick import Quick, finest_format, searcher
 
 
 @pytest.fixture
@@ -136,3 +136,51 @@ def test_a_network_in_training_mode_is_copied_at_rest_and_left_alone(images):
     assert all(module.training for module in network.modules())
     assert all(parameter.requires_grad for parameter in network.parameters())
     torch.testing.assert_close(found, network.eval()(images), rtol=0.02, atol=0.02)
+
+
+class Loud(nn.Module):
+    """The same logits by way of numbers that float16 does not hold."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network, self.back = network, nn.Linear(5, 5, bias=False)
+        nn.init.eye_(self.back.weight)
+
+    def forward(self, images):
+        return self.back(1e6 * self.network(images)) / 1e6
+
+
+class LikeAGPU(nn.Module):
+    """Rounds the factors of its products to TF32's ten bits, where a GPU may."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, images):
+        return self.network(images.half().float() if torch.backends.cudnn.allow_tf32 else images)
+
+
+def test_float16_is_fine_enough_where_the_model_is_no_finer(images):
+    network, deep = nn.Sequential(nn.Flatten(), nn.Linear(192, 5)).eval(), Plain().eval()
+    for behind, model, wanted in (
+        (made_finer(network, images, compiled=False), LikeAGPU(network), torch.float16),
+        (Loud(network).eval(), LikeAGPU(network), torch.float32),  # leaves the range of float16
+        (deep, LikeAGPU(deep), torch.float32),  # rounds its logits, which are large
+        (made_finer(deep, images, compiled=False), LikeAGPU(deep), torch.float16),
+        (made_finer(deep, images, compiled=False), deep, torch.float32),  # the model has all bits
+    ):
+        quick = Quick(behind, model, dtype=torch.bfloat16)
+        assert finest_format(quick, model, images) == wanted
+
+
+@pytest.mark.parametrize(("side", "count"), [(8, 512), (32, 512), (224, 40)])
+def test_how_fine_a_model_is_is_asked_in_a_batch_of_the_usual_size(side, count):
+    sizes = []
+
+    def model(images):
+        sizes.append(len(images))
+        return images.mean(dim=(2, 3))
+
+    finest_format(Quick(model, model, dtype=torch.bfloat16), model, torch.rand(40, 3, side, side))
+    assert set(sizes) == {count}

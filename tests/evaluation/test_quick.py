@@ -14,7 +14,7 @@ from linocut.attacks.transfer import TransferPGD
 from linocut.errors import InputError
 from linocut.evaluation.arsenal import entry
 from linocut.evaluation.finer import made_finer
-from linocut.evaluation.quick import Quick, finest_format, layout_of, searcher
+from linocut.evaluation.quick import Quick, layout_of, searcher
 from linocut.evaluation.replayed import usual_size
 from linocut.evaluation.request import _guide, take_quick_layout
 from linocut.evaluation.stranger import Preprocessed
@@ -131,63 +131,6 @@ class OneByOne(nn.Module):
 def test_what_cannot_be_compiled_is_refused(model, images):
     with pytest.raises(InputError, match="leave --compile out"):
         searcher(model, half=False, compiled=True, probe=images[:4])
-
-
-class Loud(nn.Module):
-    """The same logits by way of numbers that float16 does not hold."""
-
-    def __init__(self, network):
-        super().__init__()
-        self.network, self.back = network, nn.Linear(5, 5, bias=False)
-        nn.init.eye_(self.back.weight)
-
-    def forward(self, images):
-        return self.back(1e6 * self.network(images)) / 1e6
-
-
-class Deep(nn.Sequential):
-    """A hidden layer, and a last one whose logits are large beside their differences."""
-
-    def __init__(self):
-        torch.manual_seed(0)
-        super().__init__(nn.Flatten(), nn.Linear(3 * 8 * 8, 16), nn.ReLU(), nn.Linear(16, 5))
-        nn.init.constant_(self[3].bias, 30.0)
-
-
-class LikeAGPU(nn.Module):
-    """Rounds the factors of its products to TF32's ten bits, where a GPU may."""
-
-    def __init__(self, network):
-        super().__init__()
-        self.network = network
-
-    def forward(self, images):
-        return self.network(images.half().float() if torch.backends.cudnn.allow_tf32 else images)
-
-
-def test_float16_is_fine_enough_where_the_model_is_no_finer(images):
-    network, deep = linear(), Deep().eval()
-    for behind, model, wanted in (
-        (made_finer(network, images, compiled=False), LikeAGPU(network), torch.float16),
-        (Loud(network).eval(), LikeAGPU(network), torch.float32),  # leaves the range of float16
-        (deep, LikeAGPU(deep), torch.float32),  # rounds its logits, which are large
-        (made_finer(deep, images, compiled=False), LikeAGPU(deep), torch.float16),
-        (made_finer(deep, images, compiled=False), deep, torch.float32),  # the model has all bits
-    ):
-        quick = Quick(behind, model, dtype=torch.bfloat16)
-        assert finest_format(quick, model, images) == wanted
-
-
-@pytest.mark.parametrize(("side", "count"), [(8, 512), (32, 512), (224, 40)])
-def test_how_fine_a_model_is_is_asked_in_a_batch_of_the_usual_size(side, count):
-    sizes = []
-
-    def model(images):
-        sizes.append(len(images))
-        return images.mean(dim=(2, 3))
-
-    finest_format(Quick(model, model, dtype=torch.bfloat16), model, torch.rand(40, 3, side, side))
-    assert set(sizes) == {count}
 
 
 @pytest.mark.parametrize(("fine", "wanted"), [(torch.float16, torch.float16), (torch.float32, torch.bfloat16)])
