@@ -158,7 +158,9 @@ def test_every_scale_has_a_work_for_every_row(data_set, row):
         )
         same = ("architecture", "image_size", "transform", "precision", "half_weights", "seed")
         assert all(getattr(slow.config, name) == getattr(small.config, name) for name in same)
-        assert all(judgement.compile for judgement in large.judgements)
+        plain = large.config.architecture == "madry-net"
+        for judgement in (*large.judgements, *small.judgements):
+            assert (judgement.precision, judgement.compile) == (("float32", False) if plain else ("bfloat16", True))
 
 
 def test_small_is_a_network_of_a_few_megabytes_judged_on_2000_images():

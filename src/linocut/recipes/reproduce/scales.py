@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -61,11 +62,10 @@ def paper(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) 
 
 
 def large(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) -> Work:
-    """Our fast-* recipe with the paper's network and picture size; judged as `small` is, on a compiled copy."""
+    """Our fast-* recipe with the paper's network and picture size; judged as `small` is."""
     if data_set == "digits":
         raise InputError("digits are not in the paper: take --scale small or smoke")
-    work = _quick(data_set, row, seed, numerics)
-    return replace(work, judgements=tuple(replace(each, compile=numerics.compile) for each in work.judgements))
+    return _quick(data_set, row, seed, numerics)
 
 
 def small(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) -> Work:
@@ -147,15 +147,14 @@ def _quick(data_set: str, row: str, seed: int, numerics: Numerics) -> Work:
     many, batch = (500, 250) if data_set in PICTURES else (2000, 2000)
     # Sixteen bits send the MNIST network's gradients another way where its pooling layers find equals, behind some
     # transforms and not behind others; a row and its twin are to be searched alike.
-    search: Precision = "float32" if config.architecture == "madry-net" else numerics.search
+    plain = config.architecture == "madry-net"
+    search: Precision = "float32" if plain else numerics.search
+    judged = partial(Judgement, batch_size=batch, precision=search, compile=numerics.compile and not plain)
     return Work(
         data_set=data_set,
         row=row,
         config=replace(config, precision=numerics.precision, compile=numerics.compile),
-        judgements=(
-            Judgement(suite="paper", n=None, batch_size=batch, precision=search),
-            Judgement(suite="strong", n=many, batch_size=batch, precision=search),
-        ),
+        judgements=(judged(suite="paper", n=None), judged(suite="strong", n=many)),
         note="fewer epochs than the paper's",
     )
 
