@@ -114,6 +114,10 @@ def test_a_quick_copy_behind_a_transform_keeps_its_gradients(network, compiled):
     assert torch.nn.functional.cosine_similarity(first.flatten(), again.flatten(), dim=0) > 0.99
     assert torch.allclose(loss, look(model, images, labels, margin)[0], atol=0.05)
     assert quick.judge(images).argmax(dim=1).equal(labels)
+    recorded = quick.model.model
+    assert isinstance(recorded, Replayed)
+    assert recorded.failure is None
+    assert len(recorded._passes) == 2  # with a gradient and without
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])

@@ -147,6 +147,19 @@ def test_a_look_without_a_gradient_is_taken_in_float16_where_that_is_fine(images
     assert formats == [torch.bfloat16, wanted]
 
 
+def test_a_copy_is_asked_in_the_state_that_recordings_have(images):
+    """torch compiles a network anew where the cache of cast weights was turned off, and a recording has none."""
+    states = set()
+
+    def model(points):
+        states.add(torch.is_autocast_cache_enabled())
+        return points.flatten(1)[:, :5]
+
+    for dtype in (torch.bfloat16, torch.float32):
+        Quick(model, model, dtype=dtype)(images)
+    assert states == {False}
+
+
 def test_batches_are_filled_up_to_few_sizes():
     sizes = [usual_size(n) for n in range(1, 4097)]
     assert all(n <= size < n + max(32, n / 8) for n, size in enumerate(sizes, start=1))

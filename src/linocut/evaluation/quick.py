@@ -56,7 +56,8 @@ class Quick(Wrapped):
         dtype = self.dtype
         if self.fine == torch.float16 and not torch.is_grad_enabled():
             dtype = self.fine  # as quick, finer, and one format less to compile for
-        with torch.autocast(images.device.type, dtype=dtype, enabled=dtype != torch.float32):
+        # No cache of cast weights: recordings have none, and a network is compiled anew where that changes.
+        with torch.autocast(images.device.type, dtype=dtype, enabled=dtype != torch.float32, cache_enabled=False):
             return self.model(images).float()
 
 
@@ -81,6 +82,7 @@ class Compiled(nn.Module):
         with warnings.catch_warnings():
             # The compiler looks at .grad of its input, which comes from a transform, and warns about that itself.
             warnings.filterwarnings("ignore", "The .grad attribute of a Tensor that is not a leaf")
+            warnings.filterwarnings("ignore", "TensorFloat32 tensor cores")  # logits are to keep all their bits
             return self.network(images)
 
 

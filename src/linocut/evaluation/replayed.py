@@ -106,8 +106,9 @@ class Pass:
         enabled, dtype = _format()
         # A cache of cast weights would outlive the recording.
         with torch.autocast("cuda", dtype=dtype, enabled=enabled, cache_enabled=False):
-            with torch.cuda.stream(stream), _nothing_waits():
-                for _ in range(2):
+            with torch.cuda.stream(stream):
+                self._once(model, wants_gradient)  # may compile, and a compiler waits
+                with _nothing_waits():
                     self._once(model, wants_gradient)
             torch.cuda.current_stream().wait_stream(stream)
             self._forward = torch.cuda.CUDAGraph()
