@@ -28,3 +28,11 @@ def test_every_figure_is_a_percentage_or_none():
 def test_a_model_that_the_paper_lacks_has_no_row():
     assert paper.find("cifar-10", "natural", "none", "none") is None
     assert paper.find("digits", "atta", "none", "none") is None
+
+
+def test_a_row_with_another_transform_or_ball_is_not_the_papers():
+    assert not any(paper.is_another(name) for name in ("baseline", "cifar-10/acab-retrained+epochs=5+num_steps=7"))
+    assert all(
+        paper.is_another(name)
+        for name in ("baseline+norm=l2", "baseline+epochs=5+eps=0.1", "ac-retrained@separation=2")
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 from linocut.evaluation.balls import PUBLISHED
 from linocut.evaluation.record import Record
-from linocut.report.paper import PaperRow, find
+from linocut.report.paper import PaperRow, find, is_another
 
 TRANSFORMS = {
     None: "none",
@@ -45,7 +45,7 @@ def identify(record: Record) -> Identity:
     dataset, model = str(settings.get("data")), str(settings.get("model"))
     known = _known(card, recipe) if card and settings.get("preprocess") is None else (None, None, None)
     named = recipe.get("recipe")
-    changed = isinstance(named, str) and "@" in named  # another transform than the paper's
+    changed = isinstance(named, str) and is_another(named)
     row = find(dataset, *known) if None not in known and not changed else None  # type: ignore[arg-type]
     published = PUBLISHED.get(dataset)
     return Identity(

@@ -47,3 +47,13 @@ def find(dataset: str, training: str, transform: str, transform_at: str) -> Pape
     """The paper's row of this model, or None where it has none."""
     wanted = (dataset, training, transform, transform_at)
     return next((row for row in rows() if (row.dataset, row.training, row.transform, row.transform_at) == wanted), None)
+
+
+def is_another(name: str) -> bool:
+    """Whether a row's name says that its transform, or the ball it was trained in, is not the paper's.
+
+    >>> is_another("baseline+epochs=5"), is_another("baseline+norm=l2"), is_another("acab-retrained@order=bins")
+    (False, True, True)
+    """
+    plain, *changes = name.split("+")
+    return "@" in plain or any(change.startswith(("norm=", "eps=")) for change in changes)

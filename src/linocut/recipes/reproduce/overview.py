@@ -10,7 +10,7 @@ from linocut.evaluation.record import Record, Share
 from linocut.evaluation.summary import failed
 from linocut.recipes.reproduce.work import Work
 from linocut.recipes.training.rows import row_named
-from linocut.report.paper import PaperRow, find
+from linocut.report.paper import PaperRow, find, is_another
 
 Records = Mapping[str, Sequence[Record]]  # by the place of a work, in the order of its judgements
 COLUMNS = {
@@ -46,7 +46,7 @@ class Cell:
 
     @property
     def bounds(self) -> str:
-        return f"{self.low:.0f}–{self.high:.0f}"
+        return f"{self.low:.1f}–{self.high:.1f}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,10 +129,10 @@ def published_pgd(record: Record, norm: str) -> str:
 
 
 def _paper(work: Work) -> PaperRow | None:
-    """The paper's row, where the work is judged on its data and its transform is the paper's."""
-    row = row_named(work.row)
-    if row.changes:
+    """The paper's row, where the work is judged on its data and transform and training are the paper's."""
+    if is_another(work.row):
         return None
+    row = row_named(work.row)
     transform = _TRANSFORMS.get(row.transform, row.transform)
     at = "none" if row.transform is None else row.transform_at
     return find(work.config.data_set, row.method, str(transform), at)
