@@ -90,7 +90,7 @@ def run_ledger(folder: Path, *, defended: bool, norms: tuple[str, ...] = ("linf"
         settings={
             "suite": "test",
             "model": "m",
-            "model_hash": "0" * 64,
+            "model_hash": hashlib.sha256(name.encode()).hexdigest(),
             "data": "pictures",
             "data_hash": images.sha256,
         },

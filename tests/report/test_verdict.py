@@ -7,6 +7,7 @@ import pytest
 from report_cases import card, made_up
 
 from linocut.report import verdict, write
+from linocut.report.judged import together
 from linocut.report.sources import read_all
 from linocut.report.twins import gains, pairs
 
@@ -102,27 +103,29 @@ def test_many_pairs_are_counted(tmp_path):
 
 def test_pairs_share_training_and_images(tmp_path):
     mine, twin = twins(tmp_path, 500, 100)
-    assert [(a.name, b.name) for a, b in pairs([mine, twin])] == [("mine", "twin")]
-    published, worst = gains(mine, twin, "l2")
+    assert [(a.name, b.name) for a, b in pairs(together([mine, twin]))] == [("mine", "twin")]
+    published, worst = gains(*together([mine, twin]), "l2")
     assert (published.points, published.clear, worst.points, worst.clear) == (30.0, True, 0.0, False)
     made_up(tmp_path / "seed", published={"l2": 1}, worst={"l2": 1}, the_card=card("seed", "AdaptiveBlur"), seed=7)
     made_up(
         tmp_path / "nat", n=1000, published={"l2": 1}, worst={"l2": 1}, the_card=card("n", "AdaptiveBlur", "natural")
     )
     others = read_all([tmp_path / "seed", tmp_path / "nat"])
-    assert pairs([*others, twin]) == []
+    assert pairs(together([*others, twin])) == []
 
 
 def test_a_twin_of_another_suite_is_none_and_one_of_the_same_seed_is_preferred(tmp_path):
     mine, twin = twins(tmp_path, 500, 100)
     made_up(tmp_path / "again", n=1000, published={"l2": 9}, worst={"l2": 9}, the_card=card("again", None))
     [again] = read_all([tmp_path / "again"])
-    mine, twin, again = (
-        replace(subject, identity=replace(subject.identity, seed=seed))
-        for subject, seed in ((mine, 1), (twin, 0), (again, 1))
+    mine, twin, again = together(
+        [
+            replace(subject, identity=replace(subject.identity, seed=seed))
+            for subject, seed in ((mine, 1), (twin, 0), (again, 1))
+        ]
     )
     assert pairs([twin, again, mine]) == [(mine, again)]
-    mine.record.settings["suite"] = "another"
+    mine.longest.record.settings["suite"] = "another"
     assert pairs([twin, again, mine]) == []
 
 

@@ -10,12 +10,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from linocut.report import theme, verdict, words
+from linocut.report.judged import Judged, together
 from linocut.report.sections import overview
 from linocut.report.sections.detail import detail
 from linocut.report.sections.likeness import comparison
 from linocut.report.sources import Subject
 
-MANY = 24  # ledgers; above, fold-outs have no charts and pictures, so that a browser stays quick
+MANY = 24  # models; above, fold-outs have no charts and pictures, so that a browser stays quick
 PICTURES, EACH = 64, 16  # on a page, and at most of one ledger
 
 
@@ -35,29 +36,32 @@ def render(subjects: Sequence[Subject], title: str | None) -> str:
 
 
 def _values(subjects: Sequence[Subject], title: str | None) -> dict[str, Any]:
-    compact = len(subjects) > MANY
+    models = together(subjects)
+    compact = len(models) > MANY
     each = 0 if compact else min(EACH, max(2, PICTURES // len(subjects)))
-    details = [detail(subject, each, charts=not compact) for subject in subjects]
-    norms = overview.norms_of(subjects)
-    likenesses = [found["likenesses"] for found in details]
+    details = {subject.folder: detail(subject, each, charts=not compact) for subject in subjects}
+    norms, names = overview.norms_of(models), [model.name for model in models]
+    likenesses = {folder: found["likenesses"] for folder, found in details.items()}
     script = _package_text("script.js")
     return {
-        "title": title or _title(subjects),
+        "title": title or _title(models),
         "headline": verdict.of_one(subjects[0]) if len(subjects) == 1 else verdict.of_many(subjects),
         "subjects": subjects,
-        "rows": overview.table(subjects),
-        "details": details,
+        "rows": overview.table(models, subjects),
+        "details": list(details.values()),
+        "short_names": dict(zip(names, words.told_apart(names), strict=True)),
+        "figured": [details[model.widest.folder] for model in models],
         "norms": norms,
-        "radii": {norm: overview.shared_radius(subjects, norm) for norm in norms},
-        "charts": {norm: overview.picture(subjects, norm) for norm in norms} if len(subjects) > 1 else {},
+        "radii": {norm: overview.shared_radius(models, norm) for norm in norms},
+        "charts": {norm: overview.picture(models, norm) for norm in norms} if len(subjects) > 1 else {},
         "chart_rows": overview.MOST_ROWS,
-        "comparisons": [found for norm in norms if (found := comparison(subjects, likenesses, norm))],
+        "comparisons": [found for norm in norms if (found := comparison(models, likenesses, norm))],
         "compact": compact,
         "many": MANY,
         "datasets": sorted({subject.identity.dataset for subject in subjects}),
         "has_paper": any(subject.identity.paper for subject in subjects),
         "other_size": any(subject.identity.paper and not subject.identity.paper_size for subject in subjects),
-        "some_met_fewer": any(overview.met_fewer(subject) for subject in subjects),
+        "some_met_fewer": any(overview.met_fewer(model) for model in models),
         "light": Markup(theme.rules(0)),
         "dark": Markup(theme.rules(1)),
         "style": Markup(_package_text("style.css")),
@@ -66,10 +70,10 @@ def _values(subjects: Sequence[Subject], title: str | None) -> dict[str, Any]:
     }
 
 
-def _title(subjects: Sequence[Subject]) -> str:
-    *first, last = sorted({subject.identity.dataset for subject in subjects})
+def _title(models: Sequence[Judged]) -> str:
+    *first, last = sorted({model.identity.dataset for model in models})
     data = f"{', '.join(first)} and {last}" if first else last
-    return f"{subjects[0].name} on {data}" if len(subjects) == 1 else f"{len(subjects)} models on {data}"
+    return f"{models[0].name} on {data}" if len(models) == 1 else f"{len(models)} models on {data}"
 
 
 def _package_text(name: str) -> str:

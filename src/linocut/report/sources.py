@@ -27,10 +27,14 @@ _ENTRY: dict[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """One ledger: its record, what it says of the model, and its findings (none while the run is unfinished)."""
+    """One ledger: its record, what it says of the model, and its findings (none while the run is unfinished).
+
+    `model` names the model on this page; `name` also the ledger, where the model has several.
+    """
 
     folder: Path
     name: str
+    model: str
     identity: Identity
     record: Record
     findings: tuple[Finding, ...]
@@ -65,6 +69,18 @@ class Subject:
             if (line.column, line.norm) == (SAME, norm) and worst and line.share.interval[1] < worst.share.percent
         ]
         return published, same, min(fewer, key=lambda line: line.share.percent, default=worst)
+
+    @property
+    def n(self) -> int:
+        """How many images were judged."""
+        return self.record.clean.n
+
+    @property
+    def about(self) -> str:
+        """The same for all ledgers of one model on one data set, in the same balls."""
+        settings = self.record.settings
+        model = settings.get("model_hash") or str(self.folder)  # where it is not known, no other's
+        return repr([model, *(settings.get(name) for name in ("preprocess", "data_hash", "split", "radii"))])
 
     @property
     def sample(self) -> tuple[Any, ...]:
@@ -110,6 +126,7 @@ def _read(folder: Path) -> Subject:
     return Subject(
         folder=folder,
         name=identity.name,
+        model=identity.name,
         identity=identity,
         record=record,
         findings=() if unfinished else tuple(find(record)),
@@ -158,29 +175,48 @@ def _is_number(value: object) -> bool:
 
 
 def _told_apart(subjects: list[Subject]) -> list[Subject]:
-    """The same, under names that differ: with the seed of training where that tells two apart, with the folder where
-    they still agree, and a number where that is not enough.
+    """The same, under names that differ: models first, then the ledgers of each."""
+    firsts: dict[str, Subject] = {}
+    for subject in subjects:
+        firsts.setdefault(subject.about, subject)
+    models = dict(zip(firsts, _model_names(list(firsts.values())), strict=True))
+    ledgers = Counter(subject.about for subject in subjects)
+    names = [
+        models[subject.about] + (f" ({_ledger(subject)})" if ledgers[subject.about] > 1 else "") for subject in subjects
+    ]
+    return [
+        replace(subject, name=name, model=models[subject.about])
+        for subject, name in zip(subjects, _numbered(names), strict=True)
+    ]
+
+
+def _model_names(firsts: Sequence[Subject]) -> list[str]:
+    """A name for each of these models: with the seed of training where that tells two apart, with the folder where they
+    still agree, and a number where that is not enough.
     """
     seeds: dict[str, set[int | None]] = {}
-    for subject in subjects:
-        seeds.setdefault(subject.name, set()).add(subject.identity.seed)
+    for subject in firsts:
+        seeds.setdefault(subject.identity.name, set()).add(subject.identity.seed)
     seeded = [
-        replace(subject, name=f"{subject.name}, seed {subject.identity.seed}")
-        if len(seeds[subject.name]) > 1
-        else subject
-        for subject in subjects
+        subject.identity.name + (f", seed {subject.identity.seed}" if len(seeds[subject.identity.name]) > 1 else "")
+        for subject in firsts
     ]
-    names = Counter(subject.name for subject in seeded)
-    longer = [
-        replace(subject, name=f"{subject.name} ({_ledger(subject)})") if names[subject.name] > 1 else subject
-        for subject in seeded
-    ]
-    again, seen = Counter(subject.name for subject in longer), Counter[str]()
+    often = Counter(seeded)
+    return _numbered(
+        [
+            name + (f" ({_ledger(subject)})" if often[name] > 1 else "")
+            for name, subject in zip(seeded, firsts, strict=True)
+        ]
+    )
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """The names, with a number after those that occur again."""
+    again, seen = Counter(names), Counter[str]()
     told = []
-    for subject in longer:
-        seen[subject.name] += 1
-        number = f" #{seen[subject.name]}" if again[subject.name] > 1 else ""
-        told.append(replace(subject, name=subject.name + number))
+    for name in names:
+        seen[name] += 1
+        told.append(name + (f" #{seen[name]}" if again[name] > 1 else ""))
     return told
 
 

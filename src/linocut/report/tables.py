@@ -1,4 +1,4 @@
-"""The accuracies of all ledgers as Markdown, LaTeX and CSV: one line an accuracy, never without n and interval."""
+"""The accuracies of all models as Markdown, LaTeX and CSV: one line an accuracy, never without n and interval."""
 
 import csv
 import io
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from linocut.report.accuracy import Line
-from linocut.report.sources import Subject
+from linocut.report.judged import Judged
 from linocut.report.words import percent
 
 HEAD = ("model", "data", "norm", "eps", "column", "attack", "percent", "low", "high", "count", "n", "paper", "state")
@@ -21,39 +21,39 @@ _TEX = {
 }
 
 
-def as_csv(subjects: Sequence[Subject]) -> str:
+def as_csv(models: Sequence[Judged]) -> str:
     """Every line with its counts, for programs; a name that a spreadsheet would run gets an apostrophe before it."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEAD)
-    for subject, line in _all(subjects):
+    for model, line in _all(models):
         share = line.share.as_json()
         writer.writerow(
             [
-                _harmless(subject.name),
-                _harmless(subject.identity.dataset),
+                _harmless(model.name),
+                _harmless(model.identity.dataset),
                 line.norm or "",
                 "" if line.eps is None else repr(line.eps),
                 line.column,
                 _harmless(line.attack or ""),
                 *(share[name] for name in ("percent", "low", "high", "count", "n")),
                 "" if line.paper is None else line.paper,
-                "unfinished" if subject.unfinished else "finished",
+                "unfinished" if model.unfinished else "finished",
             ]
         )
     return out.getvalue()
 
 
-def as_markdown(subjects: Sequence[Subject]) -> str:
+def as_markdown(models: Sequence[Judged]) -> str:
     """A table that GitHub shows."""
-    rows = [_TITLES, *_cells(subjects)]
+    rows = [_TITLES, *_cells(models)]
     told = ["| " + " | ".join(map(_markdown, row)) + " |" for row in rows]
     return "\n".join([told[0], "|---|---|---|---|--:|---|--:|--:|", *told[1:]]) + "\n"
 
 
-def as_latex(subjects: Sequence[Subject]) -> str:
+def as_latex(models: Sequence[Judged]) -> str:
     """A tabular that needs the package booktabs."""
-    body = [" & ".join(map(_latex, row)) + r" \\" for row in (_TITLES, *_cells(subjects))]
+    body = [" & ".join(map(_latex, row)) + r" \\" for row in (_TITLES, *_cells(models))]
     rules = [
         r"\begin{tabular}{llllrlrr}",
         r"\toprule",
@@ -66,16 +66,16 @@ def as_latex(subjects: Sequence[Subject]) -> str:
     return "\n".join(rules) + "\n"
 
 
-def _all(subjects: Sequence[Subject]) -> Iterator[tuple[Subject, Line]]:
-    return ((subject, line) for subject in subjects for line in subject.lines)
+def _all(models: Sequence[Judged]) -> Iterator[tuple[Judged, Line]]:
+    return ((model, line) for model in models for line in model.lines)
 
 
-def _cells(subjects: Sequence[Subject]) -> Iterator[tuple[str, ...]]:
-    for subject, line in _all(subjects):
+def _cells(models: Sequence[Judged]) -> Iterator[tuple[str, ...]]:
+    for model, line in _all(models):
         low, high = line.share.interval
         yield (
-            subject.name + (" (unfinished)" if subject.unfinished else ""),
-            subject.identity.dataset,
+            model.name + (" (unfinished)" if model.unfinished else ""),
+            model.identity.dataset,
             line.ball,
             line.words,
             percent(line.share),

@@ -6,8 +6,9 @@ from itertools import pairwise
 from linocut.evaluation.findings import FAIL
 from linocut.evaluation.record import Share
 from linocut.report.accuracy import Line
+from linocut.report.judged import Judged, together
 from linocut.report.sources import Subject
-from linocut.report.twins import against_twins, most_thorough, pairs
+from linocut.report.twins import against_twins, pairs
 from linocut.report.words import NORMS
 
 LITTLE = 2.0  # points; below that the published attack counts as as strong as all others together
@@ -32,19 +33,21 @@ def of_one(subject: Subject) -> list[str]:
 def of_many(subjects: Sequence[Subject]) -> list[str]:
     """The verdict on several ledgers: defended against undefended where both are there, else the best worst cases."""
     done = [subject for subject in subjects if not subject.unfinished]
-    finished = most_thorough(done)
-    together = len({subject.sample for subject in finished}) == 1
-    suites = {subject.record.settings["suite"] for subject in finished}  # a shorter one leaves more standing
-    matched = pairs(finished)
+    models = together(done)
+    alike = len({model.sample for model in models}) == 1
+    suites = {model.suite for model in models}  # a shorter one leaves more standing
+    matched = pairs(models)
     if matched:
         sentences = against_twins(matched)
-    elif together and len(finished) > 1 and len(suites) == 1:
-        sentences = [_best(finished, norm) for norm in finished[0].record.norms]
+    elif len(models) == 1:
+        sentences = [*(_of_norm(models[0], norm) for norm in models[0].norms), *_limits(models[0].longest)]
+    elif alike and models and len(suites) == 1:
+        sentences = [_best(models, norm) for norm in models[0].norms]
     else:
         sentences = [f"{len(subjects)} ledgers, of which no two can be compared."]
-    if finished and not together:
+    if models and not alike:
         sentences.append("The ledgers judge different images or radii: compare lines of one data set only.")
-    elif len(finished) > 1 and len(suites) > 1:
+    elif len(suites) > 1:
         sentences.append(f"The suites differ ({', '.join(sorted(suites))}): compare lines of one suite only.")
     waiting = len(subjects) - len(done)
     if waiting:
@@ -52,15 +55,15 @@ def of_many(subjects: Sequence[Subject]) -> list[str]:
     return sentences
 
 
-def _of_norm(subject: Subject, norm: str) -> str:
-    published, same, worst = subject.headline(norm)
+def _of_norm(judged: Subject | Judged, norm: str) -> str:
+    published, same, worst = judged.headline(norm)
     name = NORMS[norm]
     if worst is None:
         return f"In {name} nothing has been judged yet."
     if published is None:
         return f"The worst case in {name} leaves {_percent(worst)}; no published attack was run."
     where = f"on the same {same.share.n} images the worst case" if same else "the worst case"
-    if same is None and worst.share.n < subject.record.clean.n:
+    if same is None and worst.share.n < judged.n:
         where = f"on the {worst.share.n} images that met every attack the worst case"
     told = f"As published {_percent(published)} hold in {name}; {where} leaves {_percent(same or worst)}"
     return f"{told}: {_judgement(published.share, (same or worst).share)}."
@@ -110,9 +113,9 @@ def _limits(subject: Subject) -> list[str]:
     return told
 
 
-def _best(subjects: Sequence[Subject], norm: str) -> str:
-    ranked = sorted(subjects, key=lambda subject: subject.record.worst(norm).percent, reverse=True)
-    shares = [subject.record.worst(norm) for subject in ranked]
+def _best(models: Sequence[Judged], norm: str) -> str:
+    ranked = sorted(models, key=lambda model: model.worst[norm].share.percent, reverse=True)
+    shares = [model.worst[norm].share for model in ranked]
     tie = any(first.percent == second.percent for first, second in pairwise(shares[:2]))
     told = f"In {NORMS[norm]} {ranked[0].name} keeps the most in the worst case, {shares[0].percent:.1f} %"
     return told + (", and is not alone in it." if tie else ".")

@@ -1,4 +1,7 @@
-"""What each check asks, in plain words, and how numbers are written on the page."""
+"""What each check asks, in plain words, and how numbers and names are written on the page."""
+
+import re
+from collections.abc import Sequence
 
 from linocut.evaluation.record import Share
 
@@ -34,3 +37,17 @@ def interval(share: Share) -> str:
         return ""
     low, high = share.interval
     return f"{low:.2f} to {high:.2f}"
+
+
+def told_apart(names: Sequence[str]) -> list[str]:
+    """The names without the family that they all are of, and without changes of the recipe that they all have.
+
+    >>> told_apart(["fast-cifar-10/baseline+epochs=5", "fast-cifar-10/natural+epochs=5"])
+    ['baseline', 'natural']
+    """
+    if len(names) < 2:
+        return list(names)
+    changes = {"".join(re.findall(r"\+[^, ]*", name)) for name in names}
+    shorter = [re.sub(r"\+[^, ]*", "", name) for name in names] if len(changes) == 1 else list(names)
+    families = {name.rpartition("/")[0] for name in shorter}
+    return [name.rpartition("/")[2] for name in shorter] if len(families) == 1 else shorter

@@ -21,15 +21,17 @@ def write(folders: Sequence[Path], out: Path, *, title: str | None = None) -> Pa
     if importlib.util.find_spec("jinja2") is None:
         raise InputError("a page needs Jinja: pip install 'linocut[report]'")
     from linocut.report import tables  # here, so that the paper's rows can be had without Jinja
+    from linocut.report.judged import together
     from linocut.report.page import render
     from linocut.report.sources import read_all
 
     subjects = read_all(folders)
+    models = together(subjects)
     texts = {
         PAGE: render(subjects, title),
-        "tables.md": tables.as_markdown(subjects),
-        "tables.tex": tables.as_latex(subjects),
-        "tables.csv": tables.as_csv(subjects),
+        "tables.md": tables.as_markdown(models),
+        "tables.tex": tables.as_latex(models),
+        "tables.csv": tables.as_csv(models),
     }
     for name, text in texts.items():
         _put(out / name, text)

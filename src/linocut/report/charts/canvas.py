@@ -50,16 +50,6 @@ def shortened(name: str, most: int) -> str:
     return name if len(name) <= most else "…" + name[-(most - 1) :]
 
 
-def told_apart(names: Sequence[str]) -> list[str]:
-    """The names without the family that they all are of.
-
-    >>> told_apart(["fast-cifar-10/baseline", "fast-cifar-10/natural"])
-    ['baseline', 'natural']
-    """
-    families = {name.rpartition("/")[0] for name in names}
-    return [name.rpartition("/")[2] for name in names] if len(names) > 1 == len(families) else list(names)
-
-
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
     """Round numbers from `low` to `high`, about so many."""
     if not high > low:

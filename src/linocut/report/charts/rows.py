@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from linocut.report.charts.canvas import WIDTH, element, framed, line, shortened, text, ticks, told_apart
+from linocut.report.charts.canvas import WIDTH, element, framed, line, shortened, text, ticks
+from linocut.report.words import told_apart
 
 NAMES, LONG_NAMES, RIGHT, ROW, TOP, BOTTOM = 150, 224, 40, 26, 8, 30
 

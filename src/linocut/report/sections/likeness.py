@@ -1,29 +1,34 @@
-"""The SSIM of several ledgers beside each other, on the images that all of them broke."""
+"""The SSIM of several models beside each other, on the images that the attack broke in all of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from linocut.report.charts.rows import Dot, dot_chart
+from linocut.report.judged import Judged
 from linocut.report.perceptibility import Likeness, shared
-from linocut.report.sources import Subject
 from linocut.report.words import NORMS
 
 
-def comparison(subjects: Sequence[Subject], found: Sequence[Sequence[Likeness]], norm: str) -> dict[str, Any] | None:
-    """Spread and mean of each ledger in a norm, and the mean on shared examples where the ledgers share images."""
-    rows = [
-        (subject, likeness)
-        for subject, likenesses in zip(subjects, found, strict=True)
-        for likeness in likenesses
-        if likeness.norm == norm
-    ]
+def comparison(models: Sequence[Judged], found: Mapping[Path, Sequence[Likeness]], norm: str) -> dict[str, Any] | None:
+    """Spread and mean of each model in a norm, and the mean on shared examples where the models share images.
+
+    found: likenesses by the folder of a ledger; of a model's ledgers the one with the most images counts.
+    """
+    rows, samples = [], set()
+    for model in models:
+        ledgers = [(ledger, one) for ledger in model.ledgers for one in found[ledger.folder] if one.norm == norm]
+        if ledgers:
+            ledger, likeness = max(ledgers, key=lambda each: len(each[1].values))
+            rows.append((model, likeness))
+            samples.add(ledger.sample)
     if not rows:
         return None
-    same_sample = len({subject.sample for subject, _ in rows}) == 1 and len(rows) > 1
+    same_sample = len(samples) == 1 and len(rows) > 1
     common = shared([likeness for _, likeness in rows]) if same_sample else set()
     lines: list[dict[str, Any]] = [
         {
-            "name": subject.name,
+            "name": model.name,
             "images": len(likeness.values),
             "mean": likeness.mean,
             "low": likeness.quantile(0.05),
@@ -31,11 +36,11 @@ def comparison(subjects: Sequence[Subject], found: Sequence[Sequence[Likeness]],
             "paper": likeness.paper,
             "common": sum(likeness.by_example[e] for e in common) / len(common) if common else None,
         }
-        for subject, likeness in rows
+        for model, likeness in rows
     ]
     dots = [
         (
-            subject.name if len(subjects) > 1 else "published attack",
+            model.name if len(models) > 1 else "published attack",
             [
                 Dot(
                     look="worst",
@@ -46,7 +51,7 @@ def comparison(subjects: Sequence[Subject], found: Sequence[Sequence[Likeness]],
                 )
             ],
         )
-        for subject, likeness in rows
+        for model, likeness in rows
     ]
     lowest = min(line["low"] for line in lines)
     chart = dot_chart(

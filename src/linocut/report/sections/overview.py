@@ -1,55 +1,58 @@
-"""The table of all ledgers, one line each, and the picture of it."""
+"""The table of all models, one line each, and the picture of it."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
 
-from linocut.report.accuracy import CLEAN, Line
+from linocut.report.accuracy import Line
 from linocut.report.charts.rows import Dot, dot_chart
+from linocut.report.judged import Judged
 from linocut.report.sources import Subject
 from linocut.report.words import NORMS
 
 MOST_ROWS = 40  # of the chart; a longer one is no picture any more
 
 
-def norms_of(subjects: Sequence[Subject]) -> list[str]:
-    """The norms that any subject was judged in, L-inf first."""
-    return [norm for norm in NORMS if any(norm in subject.record.norms for subject in subjects)]
+def norms_of(models: Sequence[Judged]) -> list[str]:
+    """The norms that any model was judged in, L-inf first."""
+    return [norm for norm in NORMS if any(norm in model.norms for model in models)]
 
 
-def table(subjects: Sequence[Subject]) -> list[dict[str, Any]]:
-    """The rows: clean, and for each norm its headline; None where a ledger has none."""
+def table(models: Sequence[Judged], subjects: Sequence[Subject]) -> list[dict[str, Any]]:
+    """The rows: the numbers of a model's ledgers, and for each norm its headline; None where it has none."""
+    numbers = {subject.folder: number for number, subject in enumerate(subjects, 1)}
     rows = []
-    for number, subject in enumerate(subjects, 1):
-        cells = {norm: subject.headline(norm) for norm in subject.record.norms}
-        rows.append({"number": number, "subject": subject, "clean": subject.line(CLEAN), "cells": cells})
+    for model in models:
+        cells = {norm: model.headline(norm) for norm in model.norms}
+        ledgers = {numbers[ledger.folder]: str(ledger.record.settings["suite"]) for ledger in model.ledgers}
+        rows.append({"model": model, "ledgers": ledgers, "first": numbers[model.longest.folder], "cells": cells})
     return rows
 
 
-def met_fewer(subject: Subject) -> bool:
+def met_fewer(model: Judged) -> bool:
     """Whether a worst case of its line is of fewer images than were judged."""
-    worst = [subject.headline(norm)[2] for norm in subject.record.norms]
-    return any(line is not None and line.share.n < subject.record.clean.n for line in worst)
+    worst = [model.headline(norm)[2] for norm in model.norms]
+    return any(line is not None and line.share.n < model.n for line in worst)
 
 
-def shared_radius(subjects: Sequence[Subject], norm: str) -> float | None:
-    """The radius of a norm where all ledgers have the same."""
-    radii = {subject.record.norms[norm] for subject in subjects if norm in subject.record.norms}
+def shared_radius(models: Sequence[Judged], norm: str) -> float | None:
+    """The radius of a norm where all models have the same."""
+    radii = {model.norms[norm] for model in models if norm in model.norms}
     return radii.pop() if len(radii) == 1 else None
 
 
-def picture(subjects: Sequence[Subject], norm: str) -> Markup | None:
-    """As published and worst case of each ledger in a norm, with their intervals."""
+def picture(models: Sequence[Judged], norm: str) -> Markup | None:
+    """As published and worst case of each model in a norm, with their intervals."""
     rows, told = [], []
-    for subject in subjects[:MOST_ROWS]:
-        if norm not in subject.record.norms:
+    for model in models[:MOST_ROWS]:
+        if norm not in model.norms:
             continue
-        published, same, worst = subject.headline(norm)
+        published, same, worst = model.headline(norm)
         dots = [_dot(one, look) for one, look in ((published, "published"), (same or worst, "worst")) if one]
         if dots:
-            rows.append((subject.name, dots))
-            told.append(f"{subject.name} " + ", ".join(f"{dot.look} {dot.at:.1f} %" for dot in dots))
+            rows.append((model.name, dots))
+            told.append(f"{model.name} " + ", ".join(f"{dot.look} {dot.at:.1f} %" for dot in dots))
     if not rows:
         return None
     return dot_chart(

@@ -31,7 +31,9 @@
         (data === "" || row.dataset.data === data) &&
         (status === "" || row.dataset.status === status);
       row.hidden = !wanted;
-      find(`ledger-${row.dataset.ledger}`).hidden = !wanted;
+      for (const number of row.dataset.ledgers.split(" ")) {
+        find(`ledger-${number}`).hidden = !wanted;
+      }
       shown += wanted;
     }
     find("shown").textContent = shown === rows.length ? "" : `${shown} of ${rows.length} models`;
