@@ -87,7 +87,7 @@ def test_the_table_has_a_row_a_network_with_intervals_and_checks(page):
     table = re.search(r"<table>(.*)</table>", page, re.S)[1]
     assert table.count("<tr>") == 3
     assert "ATTA + AC+AB, retrained" in table
-    assert len(re.findall(r"<small>\d+–\d+</small>", table)) == 2 * len(re.findall(r"<td[^>]*>\d", table)) / 2
+    assert len(re.findall(r"<small>[\d.]+–[\d.]+</small>", table)) == 2 * len(re.findall(r"<td[^>]*>\d", table)) / 2
     assert "checks<br>that fail" in table
 
 

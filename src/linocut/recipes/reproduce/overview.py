@@ -22,6 +22,7 @@ COLUMNS = {
     "l2_square": "L2 Square",
     "l2_worst": "L2 worst",
 }
+CLOSE = 5.0  # points
 _IN_PAPER = {"clean": "accuracy", "linf_square": "linf_square_500", "l2_square": "l2_square_500"}
 _TRANSFORMS = {None: "none", "acab": "ac+ab"}
 
@@ -46,7 +47,9 @@ class Cell:
 
     @property
     def bounds(self) -> str:
-        return f"{self.low:.1f}–{self.high:.1f}"
+        """With a decimal where they lie close together."""
+        decimals = 1 if self.high - self.low < CLOSE else 0
+        return f"{self.low:.{decimals}f}–{self.high:.{decimals}f}"
 
 
 @dataclass(frozen=True, kw_only=True)
