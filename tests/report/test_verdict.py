@@ -179,7 +179,7 @@ def test_an_attack_that_met_some_images_speaks_for_them_alone(tmp_path):
     assert "on the 200 images that met every attack the worst case leaves 2.0 %" in told
     page = write([tmp_path / "x", made_up(tmp_path / "y", published={"linf": 5}, worst={"linf": 5})], tmp_path / "page")
     assert page.read_text(encoding="utf-8").count('<span class="aside">of 200</span>') == 1
-    assert "the images that met every attack.</p>" in page.read_text(encoding="utf-8")
+    assert "is of those that met the most attacks.</p>" in page.read_text(encoding="utf-8")
 
 
 def test_an_attack_that_met_some_images_and_says_the_same_changes_nothing(tmp_path):

@@ -16,7 +16,7 @@ from linocut.report.sections.detail import detail
 from linocut.report.sections.likeness import comparison
 from linocut.report.sources import Subject
 
-MANY = 24  # models; above, fold-outs have no charts and pictures, so that a browser stays quick
+MANY = 24  # models, or twice as many ledgers; above, fold-outs have no charts and pictures: a browser stays quick
 PICTURES, EACH = 64, 16  # on a page, and at most of one ledger
 
 
@@ -37,8 +37,8 @@ def render(subjects: Sequence[Subject], title: str | None) -> str:
 
 def _values(subjects: Sequence[Subject], title: str | None) -> dict[str, Any]:
     models = together(subjects)
-    compact = len(models) > MANY
-    each = 0 if compact else min(EACH, max(2, PICTURES // len(subjects)))
+    compact = len(models) > MANY or len(subjects) > 2 * MANY
+    each = 0 if compact else min(EACH, PICTURES // len(subjects))
     details = {subject.folder: detail(subject, each, charts=not compact) for subject in subjects}
     norms, names = overview.norms_of(models), [model.name for model in models]
     likenesses = {folder: found["likenesses"] for folder, found in details.items()}
@@ -50,6 +50,8 @@ def _values(subjects: Sequence[Subject], title: str | None) -> dict[str, Any]:
         "rows": overview.table(models, subjects),
         "details": list(details.values()),
         "short_names": dict(zip(names, words.told_apart(names), strict=True)),
+        "in_common": words.in_common(names),
+        "others": {ledger.folder: len(model.ledgers) - 1 for model in models for ledger in model.ledgers},
         "figured": [details[model.widest.folder] for model in models],
         "norms": norms,
         "radii": {norm: overview.shared_radius(models, norm) for norm in norms},

@@ -76,6 +76,11 @@ class Subject:
         return self.record.clean.n
 
     @property
+    def label(self) -> str:
+        """What tells it from other ledgers of its model."""
+        return self.folder.name.removeprefix("ledger-") or self.folder.name
+
+    @property
     def about(self) -> str:
         """The same for all ledgers of one model on one data set, in the same balls."""
         settings = self.record.settings
@@ -93,8 +98,10 @@ class Subject:
 def read_all(folders: Sequence[Path]) -> list[Subject]:
     """The subjects of these folders, in their order; a folder may hold one ledger or several below it."""
     given = [folder for folder in folders if not _is_stamp(folder)] or list(folders)
-    found = list(dict.fromkeys(ledger for folder in given for ledger in _ledgers(folder)))
-    return _told_apart([_read(folder) for folder in found])
+    found: dict[Path, Path] = {}
+    for ledger in (ledger for folder in given for ledger in _ledgers(folder)):
+        found.setdefault(ledger.resolve(), ledger)
+    return _told_apart([_read(folder) for folder in found.values()])
 
 
 def _is_stamp(path: Path) -> bool:
@@ -179,10 +186,10 @@ def _told_apart(subjects: list[Subject]) -> list[Subject]:
     firsts: dict[str, Subject] = {}
     for subject in subjects:
         firsts.setdefault(subject.about, subject)
-    models = dict(zip(firsts, _model_names(list(firsts.values())), strict=True))
     ledgers = Counter(subject.about for subject in subjects)
+    models = dict(zip(firsts, _model_names(list(firsts.values()), ledgers), strict=True))
     names = [
-        models[subject.about] + (f" ({_ledger(subject)})" if ledgers[subject.about] > 1 else "") for subject in subjects
+        models[subject.about] + (f" ({subject.label})" if ledgers[subject.about] > 1 else "") for subject in subjects
     ]
     return [
         replace(subject, name=name, model=models[subject.about])
@@ -190,21 +197,26 @@ def _told_apart(subjects: list[Subject]) -> list[Subject]:
     ]
 
 
-def _model_names(firsts: Sequence[Subject]) -> list[str]:
-    """A name for each of these models: with the seed of training where that tells two apart, with the folder where they
-    still agree, and a number where that is not enough.
+def _model_names(firsts: Sequence[Subject], ledgers: Counter[str]) -> list[str]:
+    """A name for each of these models: with the seed of training where that tells two apart, with the folder of its
+    only ledger where they still agree, and a number where that is not enough.
     """
     seeds: dict[str, set[int | None]] = {}
     for subject in firsts:
         seeds.setdefault(subject.identity.name, set()).add(subject.identity.seed)
     seeded = [
-        subject.identity.name + (f", seed {subject.identity.seed}" if len(seeds[subject.identity.name]) > 1 else "")
+        subject.identity.name
+        + (
+            f", seed {subject.identity.seed}"
+            if len(seeds[subject.identity.name]) > 1 and subject.identity.seed is not None
+            else ""
+        )
         for subject in firsts
     ]
     often = Counter(seeded)
     return _numbered(
         [
-            name + (f" ({_ledger(subject)})" if often[name] > 1 else "")
+            name + (f" ({subject.label})" if often[name] > 1 == ledgers[subject.about] else "")
             for name, subject in zip(seeded, firsts, strict=True)
         ]
     )
@@ -218,7 +230,3 @@ def _numbered(names: Sequence[str]) -> list[str]:
         seen[name] += 1
         told.append(name + (f" #{seen[name]}" if again[name] > 1 else ""))
     return told
-
-
-def _ledger(subject: Subject) -> str:
-    return subject.folder.name.removeprefix("ledger-") or subject.folder.name

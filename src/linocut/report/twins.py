@@ -1,12 +1,14 @@
 """A model behind a transform against its undefended twin: what the transform gains, and what of it lasts."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from linocut.evaluation.intervals import lopsided
 from linocut.report.accuracy import Line
 from linocut.report.judged import Judged
-from linocut.report.words import NORMS, told_apart
+from linocut.report.sources import Subject
+from linocut.report.words import NORMS
 
 MOST = 6  # pairs that get a sentence of their own
 
@@ -24,29 +26,52 @@ class Gain:
 
 
 def pairs(models: Sequence[Judged]) -> list[tuple[Judged, Judged]]:
-    """Each model behind a transform with its twin: trained the same way, judged by the same suite on the same images.
+    """Each model behind a transform with its twin, both by the ledgers of suites and images that they share.
 
-    Where several would do, as they do with several seeds, the twin of the same seed is taken, else the first.
+    The twin is the one that its ledgers name, where they name one; else one that was trained the same way, of the same
+    seed if there is such a one.
     """
     found = []
     for model in models:
         if model.identity.transform in (None, "none"):
             continue
-        plain = [other for other in models if other.identity.transform == "none" and _alike(model, other)]
+        plain = [other for other in models if other.identity.transform == "none" and _may_be_twin(other, model)]
         plain.sort(key=lambda other: other.identity.seed != model.identity.seed)
-        found += [(model, twin) for twin in plain[:1]]
+        shared = (_by_what_they_share(model, other) for other in plain)
+        found += [pair for pair in shared if pair is not None][:1]
     return found
 
 
-def _alike(model: Judged, other: Judged) -> bool:
-    same = model.identity.training == other.identity.training and model.suite == other.suite
-    return same and model.sample == other.sample
+def _may_be_twin(other: Judged, model: Judged) -> bool:
+    named = {ledger.record.settings.get("twin_hash") for ledger in model.ledgers} - {None}
+    if named:
+        return other.longest.record.settings.get("model_hash") in named
+    return other.identity.training == model.identity.training
 
 
-def against_twins(matched: Sequence[tuple[Judged, Judged]]) -> list[str]:
-    """What the worst case says of all pairs in one sentence, then the numbers of each."""
-    first = _of_pair(*matched[0]) if len(matched) == 1 else _of_all(matched)
-    return [first, *(_numbers(*pair) for pair in matched[:MOST])]
+def _by_what_they_share(model: Judged, other: Judged) -> tuple[Judged, Judged] | None:
+    """Both with the ledgers that have their like among the other's, if there are such."""
+    shared = {_judgement(ledger) for ledger in model.ledgers} & {_judgement(ledger) for ledger in other.ledgers}
+    if not shared:
+        return None
+    mine, theirs = (
+        replace(one, ledgers=tuple(ledger for ledger in one.ledgers if _judgement(ledger) in shared))
+        for one in (model, other)
+    )
+    return mine, theirs
+
+
+def _judgement(ledger: Subject) -> tuple[Any, ...]:
+    """The suite, and the images and balls that it was run on."""
+    return ledger.record.settings["suite"], ledger.sample
+
+
+def against_twins(matched: Sequence[tuple[Judged, Judged]], short: Mapping[str, str]) -> list[str]:
+    """What the worst case says of all pairs in one sentence, then the numbers of each, under short names."""
+    named = [(replace(model, name=short[model.name]), replace(twin, name=short[twin.name])) for model, twin in matched]
+    first = _of_pair(*named[0]) if len(named) == 1 else _of_all(named)
+    more = [f"And {len(named) - MOST} more, in the table."] if len(named) > MOST else []
+    return [first, *(_numbers(*pair) for pair in named[:MOST]), *more]
 
 
 def gains(defended: Judged, twin: Judged, norm: str) -> tuple[Gain | None, Gain | None]:
@@ -78,10 +103,9 @@ def _of_pair(defended: Judged, twin: Judged) -> str:
         f"{abs(gain.points):.1f} points {'more' if gain.points > 0 else 'less'} in {NORMS[norm]}"
         for norm, gain in _clear(defended, twin).items()
     ]
-    name, plain = told_apart([defended.name, twin.name])
     if parts:
-        return f"In the worst case {name} keeps {' and '.join(parts)} than {plain}."
-    return f"In the worst case {name} is not clearly better than {plain}."
+        return f"In the worst case {defended.name} keeps {' and '.join(parts)} than {twin.name}."
+    return f"In the worst case {defended.name} is not clearly better than {twin.name}."
 
 
 def _of_all(matched: Sequence[tuple[Judged, Judged]]) -> str:
@@ -110,5 +134,4 @@ def _numbers(defended: Judged, twin: Judged) -> str:
             lost = published.clear and published.points > 0 and worst.points < published.points / 2
             share = "most of the gain is" if worst.points > 0 else "the gain is all"
             parts.append(told + (f" ({share} the attack's weakness)" if lost else ""))
-    name, plain = told_apart([defended.name, twin.name])
-    return f"{name} against {plain}: {'; '.join(parts)}."
+    return f"{defended.name} against {twin.name}: {'; '.join(parts)}."

@@ -1,7 +1,6 @@
-"""What a ledger comes down to, in plain sentences; every number in them is the record's."""
+"""What ledgers come down to, in plain sentences; every number in them is that of their records."""
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 
 from linocut.evaluation.findings import FAIL
 from linocut.evaluation.record import Share
@@ -9,7 +8,7 @@ from linocut.report.accuracy import Line
 from linocut.report.judged import Judged, together
 from linocut.report.sources import Subject
 from linocut.report.twins import against_twins, pairs
-from linocut.report.words import NORMS
+from linocut.report.words import NORMS, told_apart
 
 LITTLE = 2.0  # points; below that the published attack counts as as strong as all others together
 COARSE = 5.0  # points to either side; an interval wider than that is mentioned
@@ -27,46 +26,65 @@ def of_one(subject: Subject) -> list[str]:
         ]
     if subject.unfinished:
         return _so_far(subject)
-    return [*(_of_norm(subject, norm) for norm in record.norms), *_limits(subject)]
+    failed = sorted({finding.code for finding in subject.findings if finding.status == FAIL})
+    return [*(_of_norm(subject, norm) for norm in record.norms), *_limits(subject, failed)]
 
 
 def of_many(subjects: Sequence[Subject]) -> list[str]:
-    """The verdict on several ledgers: defended against undefended where both are there, else the best worst cases."""
-    done = [subject for subject in subjects if not subject.unfinished]
-    models = together(done)
-    alike = len({model.sample for model in models}) == 1
-    suites = {model.suite for model in models}  # a shorter one leaves more standing
+    """The verdict on several ledgers: on the one model that all are about; defended against undefended where both are
+    there; else the best worst cases.
+    """
+    models = [model for model in together(subjects) if not model.unfinished]
+    short = dict(zip(names := [model.name for model in models], told_apart(names), strict=True))
     matched = pairs(models)
+    images = {model.longest.sample for model in models}
+    suites = {model.longest.record.settings["suite"] for model in models}  # a shorter one leaves more standing
     if matched:
-        sentences = against_twins(matched)
+        sentences = against_twins(matched, short)
     elif len(models) == 1:
-        sentences = [*(_of_norm(models[0], norm) for norm in models[0].norms), *_limits(models[0].longest)]
-    elif alike and models and len(suites) == 1:
-        sentences = [_best(models, norm) for norm in models[0].norms]
+        sentences = _of_model(models[0])
+    elif len(images) == len(suites) == 1:
+        sentences = [_best(models, norm, short) for norm in models[0].norms]
     else:
         sentences = [f"{len(subjects)} ledgers, of which no two can be compared."]
-    if models and not alike:
+    if len(images) > 1:
         sentences.append("The ledgers judge different images or radii: compare lines of one data set only.")
     elif len(suites) > 1:
         sentences.append(f"The suites differ ({', '.join(sorted(suites))}): compare lines of one suite only.")
-    waiting = len(subjects) - len(done)
+    waiting = sum(subject.unfinished for subject in subjects)
     if waiting:
         sentences.append(f"{waiting} of {len(subjects)} runs {'is' if waiting == 1 else 'are'} unfinished.")
     return sentences
 
 
-def _of_norm(judged: Subject | Judged, norm: str) -> str:
-    published, same, worst = judged.headline(norm)
+def _of_model(model: Judged) -> list[str]:
+    """The verdict on one model by all its ledgers; published and worst are compared on the images of the longest."""
+    told = of_one(model.longest)
+    if len(model.ledgers) == 1 or not model.longest.record.clean.count:
+        return told
+    lines = []
+    for norm in model.norms:
+        published, worst = model.longest.headline(norm)[0], model.headline(norm)[2]
+        lines.append(_in_words(norm, published, worst, "the worst case of all ledgers"))
+    return [*lines, *_limits(model.longest, model.failed)]
+
+
+def _of_norm(subject: Subject, norm: str) -> str:
+    published, same, worst = subject.headline(norm)
+    where = f"on the same {same.share.n} images the worst case" if same else "the worst case"
+    if same is None and worst is not None and worst.share.n < subject.n:
+        where = f"on the {worst.share.n} images that met every attack the worst case"
+    return _in_words(norm, published, same or worst, where)
+
+
+def _in_words(norm: str, published: Line | None, worst: Line | None, where: str) -> str:
     name = NORMS[norm]
     if worst is None:
         return f"In {name} nothing has been judged yet."
     if published is None:
         return f"The worst case in {name} leaves {_percent(worst)}; no published attack was run."
-    where = f"on the same {same.share.n} images the worst case" if same else "the worst case"
-    if same is None and worst.share.n < judged.n:
-        where = f"on the {worst.share.n} images that met every attack the worst case"
-    told = f"As published {_percent(published)} hold in {name}; {where} leaves {_percent(same or worst)}"
-    return f"{told}: {_judgement(published.share, (same or worst).share)}."
+    told = f"As published {_percent(published)} hold in {name}; {where} leaves {_percent(worst)}"
+    return f"{told}: {_judgement(published.share, worst.share)}."
 
 
 def _so_far(subject: Subject) -> list[str]:
@@ -99,9 +117,8 @@ def _judgement(published: Share, worst: Share) -> str:
     return "part of the published figure is the attack's weakness"
 
 
-def _limits(subject: Subject) -> list[str]:
+def _limits(subject: Subject, failed: Sequence[str]) -> list[str]:
     record, told = subject.record, []
-    failed = sorted({finding.code for finding in subject.findings if finding.status == FAIL})
     if failed:
         checks = "1 check fails" if len(failed) == 1 else f"{len(failed)} checks fail"
         told.append(f"{checks} ({', '.join(failed)}): take the worst case as an upper bound.")
@@ -113,11 +130,12 @@ def _limits(subject: Subject) -> list[str]:
     return told
 
 
-def _best(models: Sequence[Judged], norm: str) -> str:
-    ranked = sorted(models, key=lambda model: model.worst[norm].share.percent, reverse=True)
-    shares = [model.worst[norm].share for model in ranked]
-    tie = any(first.percent == second.percent for first, second in pairwise(shares[:2]))
-    told = f"In {NORMS[norm]} {ranked[0].name} keeps the most in the worst case, {shares[0].percent:.1f} %"
+def _best(models: Sequence[Judged], norm: str, short: Mapping[str, str]) -> str:
+    found = [(short[model.name], line) for model in models if (line := model.headline(norm)[2])]
+    found.sort(key=lambda each: each[1].share.percent, reverse=True)
+    (name, best), *others = found
+    tie = bool(others) and others[0][1].share.percent == best.share.percent
+    told = f"In {NORMS[norm]} {name} keeps the most in the worst case, {_percent(best)}"
     return told + (", and is not alone in it." if tie else ".")
 
 

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 
 from linocut.evaluation.record import Share
 
+_NAME = re.compile(
+    r"(?P<family>(.*/)?)(?P<row>[^/+]*?)(?P<changes>(\+[^/]*?)?)(?P<end>(, seed \d+)?( \([^()]*\))?( #\d+)?)", re.DOTALL
+)
 NORMS = {"linf": "L∞", "l2": "L2"}
 QUESTIONS = {
     "zero-gradient": "Does the gradient see the image?",
@@ -42,12 +45,22 @@ def interval(share: Share) -> str:
 def told_apart(names: Sequence[str]) -> list[str]:
     """The names without the family that they all are of, and without changes of the recipe that they all have.
 
-    >>> told_apart(["fast-cifar-10/baseline+epochs=5", "fast-cifar-10/natural+epochs=5"])
-    ['baseline', 'natural']
+    >>> told_apart(["fast-cifar-10/baseline+epochs=5, seed 1", "fast-cifar-10/natural+epochs=5, seed 0"])
+    ['baseline, seed 1', 'natural, seed 0']
     """
-    if len(names) < 2:
-        return list(names)
-    changes = {"".join(re.findall(r"\+[^, ]*", name)) for name in names}
-    shorter = [re.sub(r"\+[^, ]*", "", name) for name in names] if len(changes) == 1 else list(names)
-    families = {name.rpartition("/")[0] for name in shorter}
-    return [name.rpartition("/")[2] for name in shorter] if len(families) == 1 else shorter
+    family, changes = in_common(names)
+    parts = [_NAME.fullmatch(name) for name in names]
+    shorter = [f"{part['row']}{'' if changes else part['changes']}{part['end']}" for part in parts if part]
+    shorter = shorter if family else [name.replace(changes, "", 1) for name in names]
+    return shorter if len(set(shorter)) == len(set(names)) and all(shorter) else list(names)
+
+
+def in_common(names: Sequence[str]) -> tuple[str, str]:
+    """The family and the changes of the recipe that all of several names have: ("fast-cifar-10/", "+epochs=5")."""
+    parts = [part for name in names if (part := _NAME.fullmatch(name))]
+    families, changes = ({part[which] for part in parts} for which in ("family", "changes"))
+    several = len(names) > 1
+    return (
+        families.pop() if several and len(families) == 1 else "",
+        changes.pop() if several and len(changes) == 1 else "",
+    )

@@ -9,7 +9,7 @@ from linocut.report.accuracy import Line
 from linocut.report.charts.rows import Dot, dot_chart
 from linocut.report.judged import Judged
 from linocut.report.sources import Subject
-from linocut.report.words import NORMS
+from linocut.report.words import NORMS, told_apart
 
 MOST_ROWS = 40  # of the chart; a longer one is no picture any more
 
@@ -20,13 +20,15 @@ def norms_of(models: Sequence[Judged]) -> list[str]:
 
 
 def table(models: Sequence[Judged], subjects: Sequence[Subject]) -> list[dict[str, Any]]:
-    """The rows: the numbers of a model's ledgers, and for each norm its headline; None where it has none."""
+    """The rows: the number and the label of each ledger of a model, and for each norm its headline."""
     numbers = {subject.folder: number for number, subject in enumerate(subjects, 1)}
+    names = [model.name for model in models]
     rows = []
-    for model in models:
+    for model, name in zip(models, told_apart(names), strict=True):
         cells = {norm: model.headline(norm) for norm in model.norms}
-        ledgers = {numbers[ledger.folder]: str(ledger.record.settings["suite"]) for ledger in model.ledgers}
-        rows.append({"model": model, "ledgers": ledgers, "first": numbers[model.longest.folder], "cells": cells})
+        ledgers = {numbers[ledger.folder]: ledger.label for ledger in model.ledgers}
+        longest = numbers[model.longest.folder]
+        rows.append({"model": model, "name": name, "ledgers": ledgers, "longest": longest, "cells": cells})
     return rows
 
 

@@ -46,7 +46,8 @@
   const order = (place, kind, sign) => (first, second) => {
     const [a, b] = [first.cells[place], second.cells[place]];
     if (kind === "text") {
-      return sign * a.textContent.trim().localeCompare(b.textContent.trim(), "en");
+      const told = (cell) => cell.dataset.value ?? cell.textContent.trim();
+      return sign * told(a).localeCompare(told(b), "en");
     }
     const [x, y] = [a.dataset.value, b.dataset.value];
     if (x === undefined || y === undefined) {
