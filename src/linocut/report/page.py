@@ -49,7 +49,11 @@ def _values(subjects: Sequence[Subject], title: str | None) -> dict[str, Any]:
         "subjects": subjects,
         "rows": overview.table(models, subjects),
         "details": list(details.values()),
-        "short_names": dict(zip(names, words.told_apart(names), strict=True)),
+        "short_names": {
+            ledger.folder: short
+            for model, short in zip(models, words.told_apart(names), strict=True)
+            for ledger in model.ledgers
+        },
         "in_common": words.in_common(names),
         "others": {ledger.folder: len(model.ledgers) - 1 for model in models for ledger in model.ledgers},
         "figured": [details[model.widest.folder] for model in models],

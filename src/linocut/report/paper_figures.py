@@ -37,7 +37,7 @@ def regions(subject: Subject, choices: Sequence[Choice]) -> list[dict[str, Any]]
         found.append(
             {
                 "share": float(change[cut].double().square().sum()) / energy if energy else 0.0,
-                "model": subject.model,
+                "ledger": subject.folder,
                 "label": class_name(subject.record, choice.row.label),
                 "taken": class_name(subject.record, choice.row.prediction),
                 "attack": choice.row.entry.partition("/")[2],
@@ -80,7 +80,7 @@ def _pair(
         "left": left,
         "norm_name": NORMS[norm],
         "norm": norm,
-        "model": subject.model,
+        "ledger": subject.folder,
         "label": class_name(subject.record, row.label),
         "taken": class_name(subject.record, row.prediction),
         "natural": embedded(natural),
