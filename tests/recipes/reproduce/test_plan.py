@@ -230,6 +230,8 @@ def test_a_speed_is_measured_once_and_grows_with_the_network(tmp_path):
     speed = calibration.of(work, shelf.train(work))
     assert speed is calibration.of(work.with_config(seed=5, epochs=9), shelf.train(work))
     steeper = calibration.of(work.with_config(num_steps=30), shelf.train(work))
+    in_l2 = calibration.of(work.with_config(norm="l2", eps=1.74, step_size=0.4, canvas_store="half"), shelf.train(work))
+    assert in_l2 is not speed
     assert steeper.step > speed.step > 0
     assert speed.transform == 0
     assert Pace(batch=2.0, image=0.5).of(5, 2) == 3 * 2.0 + 5 * 0.5
