@@ -80,7 +80,7 @@ class Calibration:
         config = _with_some_codebook(replace(config, compile=False), images)
         model = self._model(config, images)
         training = self._timed(lambda n: self._training(config, some_of(images, n)), config.batch_size)
-        threat = ThreatModel(config.norm, config.eps)
+        threat = ThreatModel(config.norm, config.eps)  # type: ignore[arg-type]  # the config knows but two
         climb = self._timed(lambda n: _attack(PGD(num_steps=PASSES), model, self._some(images, n), threat), batch)
         query = self._timed(lambda n: _attack(Square(num_queries=PASSES), model, self._some(images, n), threat), batch)
         paint = 0.0
