@@ -109,3 +109,8 @@ class Record:
     def published(self, norm: str) -> dict[str, Share]:
         """The accuracy under each as-published attack, by entry."""
         return {name: self.after(name) for name in self.names(norm=norm, column="published") if self.ran(name)}
+
+
+def lost(records: Iterable[Record], norm: str) -> set[int]:
+    """The examples that a model gets wrong, or that something which counts broke in any of its ledgers."""
+    return set[int]().union(*(record.wrong() | record.broken_by(record.counting(norm)) for record in records))

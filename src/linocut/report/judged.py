@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from linocut.evaluation.findings import FAIL, OK, WARN
-from linocut.evaluation.record import Share
+from linocut.evaluation.record import Share, lost
 from linocut.report.accuracy import CLEAN, PUBLISHED, SAME, WORST, Line
 from linocut.report.identity import Identity
 from linocut.report.sources import Subject
@@ -66,11 +66,7 @@ class Judged:
 
     @cached_property
     def _lost(self) -> dict[str, set[int]]:
-        records = [ledger.record for ledger in self.ledgers]
-        return {
-            norm: set[int]().union(*(record.wrong() | record.broken_by(record.counting(norm)) for record in records))
-            for norm in self.norms
-        }
+        return {norm: lost([ledger.record for ledger in self.ledgers], norm) for norm in self.norms}
 
     def headline(self, norm: str) -> tuple[Line | None, Line | None, Line | None]:
         """As a ledger has it; of several the published attack on the most images, and the worst case of all."""

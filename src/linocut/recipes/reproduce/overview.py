@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from linocut.evaluation.findings import find as find_all
-from linocut.evaluation.record import Record, Share
+from linocut.evaluation.record import Record, Share, lost
 from linocut.evaluation.summary import failed
 from linocut.recipes.reproduce.work import Work
 from linocut.recipes.training.rows import row_named
@@ -80,8 +80,7 @@ def lines(works: Sequence[Work], records: Records) -> list[Line]:
 def worst(judged: Sequence[Record], norm: str) -> tuple[set[int], set[int]]:
     """The examples that the last suite judged, and those of them that no suite broke."""
     examples = set(judged[-1].of["clean"])
-    lost = set[int]().union(*(record.wrong() | record.broken_by(record.counting(norm)) for record in judged))
-    return examples, examples - lost
+    return examples, examples - lost(judged, norm)
 
 
 def _line(group: Sequence[Work], records: Records) -> Line:
