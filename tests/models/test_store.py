@@ -222,6 +222,12 @@ def test_missing_extra_misshapen_and_mistyped_tensors_are_refused(folder, defend
     load(folder)
 
 
+def test_a_card_without_its_weights_says_where_to_look(folder):
+    weights_of(folder).unlink()
+    with pytest.raises(InputError, match=r"is not there \(\d+ bytes by its card.*verification\.json"):
+        load(folder)
+
+
 def test_absurd_headers_are_refused_before_memory_is_spent(folder):
     huge = json.dumps({"fc.bias": {"dtype": "F32", "shape": [1 << 50], "data_offsets": [0, 1 << 52]}}).encode()
     for content in (

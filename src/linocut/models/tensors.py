@@ -46,6 +46,11 @@ def read_tensors(path: Path, wanted: Shapes, size: int, sha256: str) -> dict[str
             raise InputError(f"{path} has {found} bytes, its card says {size}: it is damaged, or not the card's file")
         check_header(path, found, wanted)
         content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{path} is not there ({size} bytes by its card; of large networks the card alone is published): name a "
+            "folder that holds both. What was confirmed beside the weights is in a published ledger's verification.json"
+        ) from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     got = hashlib.sha256(content).hexdigest()
