@@ -55,9 +55,7 @@ def test_only_large_networks_lack_their_weights_and_say_what_was_confirmed():
 
 def test_the_page_counts_the_claims():
     told = [json.loads((ledger / "verification.json").read_text()) for ledger in LEDGERS]
-    packed = sum(
-        each["packed"]["claims"] for each, ledger in zip(told, LEDGERS, strict=True) if ledger in WITH_WEIGHTS
-    )
+    packed = sum(each["packed"]["claims"] for each, ledger in zip(told, LEDGERS, strict=True) if ledger in WITH_WEIGHTS)
     page = (RESULTS / "README.md").read_text()
     assert all(each["claims"] == each["confirmed"] + len(each["close"]) for each in told)
     assert f"all {sum(each['claims'] for each in told):,} claims of the {len(LEDGERS)} ledgers" in page

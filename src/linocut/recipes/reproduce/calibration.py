@@ -25,8 +25,8 @@ from linocut.training.epochs import EpochPlan, Ownership
 from linocut.training.run import check_takes, make_trainer
 from linocut.training.world import World
 
-PROBE = 4  # images of the first, small look
-LONG = 5.0  # seconds; a whole batch that would take longer is reckoned from the small look
+PROBE, FURTHER = 4, 16  # images of the first, small look, and of a second one
+LONG = 5.0  # seconds; a whole batch that would take longer is reckoned from small looks
 REPEATS, PASSES = 3, 5
 
 
@@ -101,8 +101,15 @@ class Calibration:
         small = make(few)
         small()  # the first turn compiles kernels and fills caches
         probe = self._clock(small)
-        if probe * size / few > LONG:
-            return _Times(few=probe, count=few, whole=probe * size / few, timed=False)
+        if few < size and probe * size / few > LONG:
+            # Perhaps that is the price of a step and not of its images, as where a network has many weights.
+            further = min(FURTHER, size)
+            more = make(further)
+            more()
+            image = max(0.0, (self._clock(more) - probe) / (further - few))
+            reckoned = probe + (size - few) * image
+            if reckoned > LONG:
+                return _Times(few=probe, count=few, whole=reckoned, timed=False)
         whole = make(size)
         whole()
         times = [self._clock(whole) for _ in range(REPEATS)]
