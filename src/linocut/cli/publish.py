@@ -27,13 +27,15 @@ def publish(
     from linocut.evaluation.request import device_of
     from linocut.recipes.publish import catalogue
     from linocut.recipes.publish.joining import join
+    from linocut.recipes.publish.lock import alone_in
     from linocut.recipes.publish.publication import publish as carry_out
 
     tell = (lambda text: None) if as_json else (lambda text: typer.echo(text, err=True))
-    if (out / catalogue.NAME).exists():
-        done = join(out, results, tell=tell)
-    else:
-        done = carry_out(out, results, images=images, device=device_of(device), tell=tell)
+    with alone_in(results):
+        if (out / catalogue.NAME).exists():
+            done = join(out, results, tell=tell)
+        else:
+            done = carry_out(out, results, images=images, device=device_of(device), tell=tell)
     if as_json:
         typer.echo(json.dumps(done.as_json()))
     else:

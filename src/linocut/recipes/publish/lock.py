@@ -1,0 +1,29 @@
+"""One publication into a folder of results at a time."""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from linocut.errors import InputError
+
+
+@contextlib.contextmanager
+def alone_in(results: Path) -> Iterator[None]:
+    """Holds the folder itself, so that no file of a lock is published; it is made, and removed if it stays empty."""
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        handle = os.open(results, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise InputError(f"cannot publish into {results}: {error.strerror}; name a folder") from error
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(f"another process is publishing into {results}: run this again when it ends") from error
+        yield
+    finally:
+        os.close(handle)  # and with it the lock
+        with contextlib.suppress(OSError):
+            results.rmdir()
