@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from pages import read
-from report_cases import RADII, made_up, run_ledger
+from report_cases import RADII, card, made_up, run_ledger
 
 from linocut.evaluation.record import Record
 from linocut.report import write
@@ -163,8 +163,6 @@ def test_a_ledger_without_figures(copied, tmp_path):
 
 
 def test_the_paper_stands_beside_its_own_rows_only(tmp_path):
-    from report_cases import card
-
     both = {"linf": 60, "l2": 60}
     radii = {"linf": 8 / 255, "l2": 1.74}
     mine = made_up(
@@ -184,6 +182,18 @@ def test_the_paper_stands_beside_its_own_rows_only(tmp_path):
 
 
 HOSTILE = "\"><script>alert(1)</script><img src=x onerror=alert(2)>'{{ 7*7 }}</title>"
+
+
+@pytest.mark.parametrize("size", [5_000_000, 92_000_000])
+def test_the_network_is_named_and_whether_its_weights_are_published(tmp_path, size):
+    folders = []
+    for name, transform in (("plain", None), ("mine", "EssentialFeatures")):
+        more = {"architecture": {"name": "wrn-34-10"}, "weights": {"bytes": size}}
+        counts = {"published": {"linf": 50}, "worst": {"linf": 40}}
+        folders.append(made_up(tmp_path / name, the_card=card(name, transform) | more, **counts))
+    text = write(folders, tmp_path / "page").read_text()
+    assert "The network is a wrn-34-10." in text
+    assert ("Published results leave out those above 10 MB" in text) == (size > 10_000_000)
 
 
 def test_hostile_strings_are_only_text(copied, tmp_path):

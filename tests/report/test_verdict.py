@@ -35,6 +35,21 @@ def test_the_gap_decides_the_words(tmp_path, published, worst, words):
     assert words in first
 
 
+def test_where_only_the_published_attack_met_all_images_its_strength_is_not_praised(tmp_path):
+    folder = made_up(tmp_path / "x", published={"linf": 50}, worst={"linf": 49})
+    header = json.loads((folder / "header.json").read_text())
+    header["entries"]["linf/pgd-margin"] |= {"column": "probe", "limit": 10}
+    (folder / "header.json").write_text(json.dumps(header))
+    first = verdict.of_one(*read_all([folder]))[0]
+    assert first.endswith("leaves 49.0 %: most images met no other attack, so a longer suite may leave less.")
+
+
+def test_of_thousands_of_images_two_decimals_are_told(tmp_path):
+    assert "As published 34.75 % hold in L∞; the worst case leaves 29.45 %" in " ".join(
+        verdict.of_one(judged(tmp_path / "x", 695, 589, n=2000))
+    )
+
+
 def test_a_model_that_is_never_right_is_not_called_broken_by_an_attack(tmp_path):
     (told,) = verdict.of_one(judged(tmp_path / "wrong", 0, 0, wrong=100))
     assert told.startswith("None of the 100 images is classified rightly even without an attack")

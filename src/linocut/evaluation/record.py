@@ -23,6 +23,11 @@ class Share:
         return 100 * self.count / self.n if self.n else float("nan")
 
     @property
+    def decimals(self) -> int:
+        """How many places of the percentage a sentence gives: one image of thousands is less than a tenth."""
+        return 2 if self.n > 1000 else 1
+
+    @property
     def interval(self) -> tuple[float, float]:
         low, high = clopper_pearson(self.count, self.n)
         return 100 * low, 100 * high

@@ -49,7 +49,8 @@ def read_tensors(path: Path, wanted: Shapes, size: int, sha256: str) -> dict[str
     except FileNotFoundError as error:
         raise InputError(
             f"{path} is not there ({size} bytes by its card; of large networks the card alone is published): name a "
-            "folder that holds both. What was confirmed beside the weights is in a published ledger's verification.json"
+            "folder that holds both (`verify --model`). What was confirmed beside the weights is in a published "
+            "ledger's verification.json"
         ) from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error

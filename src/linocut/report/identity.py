@@ -30,6 +30,7 @@ class Identity:
     seed: int | None  # of the training
     paper: PaperRow | None
     paper_size: bool  # whether the images have the paper's size
+    network: str | None  # its architecture
 
     @property
     def published_attack(self) -> str:
@@ -47,7 +48,7 @@ def identify(record: Record) -> Identity:
     named = recipe.get("recipe")
     changed = isinstance(named, str) and is_another(named)
     row = find(dataset, *known) if None not in known and not changed else None  # type: ignore[arg-type]
-    published = PUBLISHED.get(dataset)
+    published, built = PUBLISHED.get(dataset), card.get("architecture")
     return Identity(
         name=named if isinstance(named, str) and named else _short(model),
         dataset=dataset,
@@ -57,6 +58,7 @@ def identify(record: Record) -> Identity:
         seed=recipe["seed"] if isinstance(recipe.get("seed"), int) else None,
         paper=row,
         paper_size=published is not None and published.values == settings["dimensions"],
+        network=str(built["name"]) if isinstance(built, dict) and "name" in built else None,
     )
 
 

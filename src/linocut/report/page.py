@@ -55,6 +55,7 @@ def _values(subjects: Sequence[Subject], title: str | None) -> dict[str, Any]:
             for ledger in model.ledgers
         },
         "in_common": words.in_common(names),
+        "network": overview.shared_network(models),
         "others": {ledger.folder: len(model.ledgers) - 1 for model in models for ledger in model.ledgers},
         "figured": [details[model.widest.folder] for model in models],
         "norms": norms,

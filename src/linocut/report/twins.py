@@ -19,10 +19,16 @@ class Gain:
 
     points: float
     clear: bool
+    decimals: int
+
+    @property
+    def size(self) -> str:
+        """Without its sign."""
+        return f"{abs(self.points):.{self.decimals}f}"
 
     def __str__(self) -> str:
         sign = "+" if self.points > 0 else "−" if self.points < 0 else "±"
-        return f"{sign}{abs(self.points):.1f}"
+        return f"{sign}{self.size}"
 
 
 def pairs(models: Sequence[Judged]) -> list[tuple[Judged, Judged]]:
@@ -90,7 +96,8 @@ def gains(defended: Judged, twin: Judged, norm: str) -> tuple[Gain | None, Gain 
 def _gain(mine: Line | None, other: Line | None, *, clear: bool) -> Gain | None:
     if mine is None or other is None:
         return None
-    return Gain(points=mine.share.percent - other.share.percent, clear=clear)
+    decimals = min(mine.share.decimals, other.share.decimals)
+    return Gain(points=mine.share.percent - other.share.percent, clear=clear, decimals=decimals)
 
 
 def _apart(mine: Line, other: Line) -> bool:
@@ -100,7 +107,7 @@ def _apart(mine: Line, other: Line) -> bool:
 
 def _of_pair(defended: Judged, twin: Judged) -> str:
     parts = [
-        f"{abs(gain.points):.1f} points {'more' if gain.points > 0 else 'less'} in {NORMS[norm]}"
+        f"{gain.size} points {'more' if gain.points > 0 else 'less'} in {NORMS[norm]}"
         for norm, gain in _clear(defended, twin).items()
     ]
     if parts:

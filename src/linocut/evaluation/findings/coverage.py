@@ -7,7 +7,7 @@ from linocut.evaluation.record import Record
 
 
 def black_box(record: Record, norm: str) -> Finding:
-    """Examples that stand against gradients and fall to Square; more than 1 % of those it was tried on fail."""
+    """Examples that stand against gradients and fall to Square; more than 1 % of all that it was run for fail."""
     only, tried = _missed_by_gradients(record, norm, "query")
     if not tried:
         return _skipped("black-box", norm, "No black-box attack was run.")

@@ -16,6 +16,7 @@ from linocut.evaluation import shards
 from linocut.evaluation.packing import Parcel, pack
 from linocut.evaluation.record import Record
 from linocut.evaluation.verify import Verification, judge_of, verify
+from linocut.models.card import MOST_WEIGHTS
 from linocut.models.files import write_whole
 from linocut.recipes.publish.catalogue import Catalogue, made_on
 from linocut.recipes.publish.finished import Finished
@@ -25,7 +26,6 @@ from linocut.recipes.reproduce.step import remove
 BESIDE = ("config.json", "log.jsonl", "curves.png", "codebook.json")  # a network, as far as they are there
 NATURAL = "natural.safetensors.xz"
 VERIFICATION = "verification.json"
-MOST_WEIGHTS = 10_000_000  # bytes; of larger networks the card alone is published, which has the weights' hash
 
 
 @dataclass(frozen=True, kw_only=True)

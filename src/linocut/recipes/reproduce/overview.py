@@ -43,7 +43,8 @@ class Cell:
     @property
     def words(self) -> str:
         """The mean, its bounds, and the paper's figure where there is one."""
-        return f"{self.mean:.1f} ({self.bounds})" + ("" if self.paper is None else f" [{self.paper:.1f}]")
+        decimals = Share(0, self.n).decimals
+        return f"{self.mean:.{decimals}f} ({self.bounds})" + ("" if self.paper is None else f" [{self.paper:.1f}]")
 
     @property
     def bounds(self) -> str:

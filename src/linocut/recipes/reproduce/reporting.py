@@ -69,7 +69,7 @@ def overview_texts(title: str, works: Sequence[Work], records: overview.Records)
 
 def notes_of(works: Sequence[Work]) -> list[str]:
     """What a reader must be told of the works."""
-    return sorted({f"{work.data_set}: {work.note}." for work in works if work.note})
+    return sorted({f"{work.data_set}, {work.config.architecture}: {work.note}." for work in works if work.note})
 
 
 def search_notes(works: Sequence[Work], records: overview.Records) -> list[str]:

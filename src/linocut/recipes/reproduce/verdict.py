@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linocut.evaluation.intervals import lopsided
+from linocut.evaluation.record import Share
 from linocut.recipes.reproduce.overview import Records, published_pgd, worst
 from linocut.recipes.reproduce.tables import base_row, words
 from linocut.recipes.reproduce.work import Work
@@ -31,7 +32,7 @@ class Comparison:
         norm = NORMS[self.norm]
         if self.standing == self.base_standing == 0:
             return f"in {norm} none of {self.n} images hold, with the transform or without"
-        share, other = (f"{100 * count / self.n:.1f} %" for count in (self.standing, self.base_standing))
+        share, other = (_percent(Share(count, self.n)) for count in (self.standing, self.base_standing))
         told = f"in {norm} {share} of {self.n} images hold, without the transform {other}"
         if not lopsided(self.gained, self.lost):
             return f"{told}: no difference that {self.n} images could show"
@@ -84,15 +85,18 @@ def flattery(works: Sequence[Work], records: Records) -> list[str]:
             if name not in judged[0].published(norm):
                 continue
             shared = examples & set(judged[0].of[name])
-            published = judged[0].after(name, shared).percent
-            left = 100 * len(standing & shared) / len(shared) if shared else 0.0
-            if shared and published - left > most:
-                most = published - left
+            published, left = judged[0].after(name, shared), Share(len(standing & shared), len(shared))
+            if shared and published.percent - left.percent > most:
+                most = published.percent - left.percent
                 told = [
                     f"The published attack flatters most in {NORMS[norm]} for {_name(work, works)}: it leaves "
-                    f"{published:.1f} % of {len(shared)} images, all attacks together leave {left:.1f} %."
+                    f"{_percent(published)} of {len(shared)} images, all attacks together leave {_percent(left)}."
                 ]
     return told
+
+
+def _percent(share: Share) -> str:
+    return f"{share.percent:.{share.decimals}f} %"
 
 
 def _name(work: Work, works: Sequence[Work]) -> str:

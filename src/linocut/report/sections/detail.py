@@ -4,6 +4,7 @@ import shlex
 from itertools import pairwise
 from typing import Any
 
+from linocut.models.card import MOST_WEIGHTS
 from linocut.report import curves, gallery, perceptibility, verdict, waterfall
 from linocut.report.charts.lines import Series, line_chart
 from linocut.report.charts.rows import Bar, bar_chart
@@ -36,6 +37,7 @@ def detail(subject: Subject, pictures: int, *, charts: bool) -> dict[str, Any]:
         "command": _command(subject),
         "whole": _whole(subject),
         "verify": _verify(subject),
+        "large": _is_large(subject),
     }
 
 
@@ -129,6 +131,7 @@ def _facts(subject: Subject) -> list[tuple[str, str]]:
         ("ledger", str(subject.folder)),
         ("model", str(settings.get("model"))),
         ("data", f"{settings.get('data')}"),
+        ("network", identity.network or "not known: the model has no card"),
         ("trained", identity.training or "not known: the model has no card"),
         ("transform", _transform(subject)),
         ("radii", radii),
@@ -165,6 +168,14 @@ def _verify(subject: Subject) -> str:
     place = _words(subject, "repeat")[1:2] if subject.record.packed is None else []
     model = ["--model", *place] if place and place != [subject.record.settings.get("model")] else []
     return shlex.join(["linocut", "verify", str(subject.folder.resolve()), *model])
+
+
+def _is_large(subject: Subject) -> bool:
+    """Whether the model's weights are more than is published."""
+    card = subject.record.made_with.get("card")
+    weights = card.get("weights") if isinstance(card, dict) else None
+    size = weights.get("bytes") if isinstance(weights, dict) else None
+    return isinstance(size, int) and size > MOST_WEIGHTS
 
 
 def _whole(subject: Subject) -> str | None:

@@ -44,6 +44,12 @@ def shared_radius(models: Sequence[Judged], norm: str) -> float | None:
     return radii.pop() if len(radii) == 1 else None
 
 
+def shared_network(models: Sequence[Judged]) -> str | None:
+    """The architecture where all models that have a card have the same."""
+    found = {model.identity.network for model in models}
+    return found.pop() if len(found) == 1 else None
+
+
 def picture(models: Sequence[Judged], norm: str) -> Markup | None:
     """As published and worst case of each model in a norm, with their intervals."""
     rows, told = [], []
