@@ -5,8 +5,10 @@ import torch
 from evaluation_cases import Linear, direction, pictures
 from torch import nn
 
+from linocut.attacks import PGD, Dice, Square, TargetedAPGD, ThreatModel
 from linocut.errors import InputError
 from linocut.evaluation.admission import require_logits, require_own_logits
+from linocut.evaluation.case import predict
 
 IMAGES = pictures().unit(slice(0, 8))
 
@@ -41,3 +43,45 @@ def test_batch_statistics_are_refused_unless_they_are_at_rest():
         require_own_logits(lambda images: network(images), IMAGES, "it")
     network.eval()
     require_own_logits(lambda images: network(images), IMAGES, "it")
+
+
+def test_a_model_that_fails_is_refused_with_the_reason():
+    with pytest.raises(InputError, match=r"it fails on images .*cannot be multiplied"):
+        require_logits(nn.Sequential(nn.Flatten(), nn.Linear(5, 2)), IMAGES, 2, "it")
+
+
+def test_one_class_cannot_be_judged():
+    with pytest.raises(InputError, match="the data have 1 class"):
+        require_logits(Linear(direction()), IMAGES, 1, "it")
+
+
+@pytest.mark.parametrize(
+    ("logits", "wanted"),
+    [
+        ([-torch.inf, -2.0, -torch.inf], 1),  # chances of 0, as their logarithms are
+        ([-torch.inf] * 3, -1),
+        ([torch.inf, 0.0, 0.0], -1),
+        ([torch.nan, 0.0, 0.0], -1),
+        ([0.0, 1.0, 0.5], 1),
+    ],
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+def test_a_class_is_named_by_a_finite_largest_logit(logits, wanted, dtype):
+    assert predict(lambda images: torch.tensor([logits], dtype=dtype).expand(len(images), 3), IMAGES).tolist() == [
+        wanted
+    ] * len(IMAGES)
+
+
+def test_logarithms_of_chances_are_admitted():
+    require_own_logits(lambda images: (Linear(direction())(images) > 0).float().log(), IMAGES, "it")
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.float16, torch.int64])
+@pytest.mark.parametrize("attack", [PGD(num_steps=3), TargetedAPGD(num_steps=3), Square(num_queries=3)], ids=repr)
+def test_logits_of_any_kind_are_attacked(kind, attack):
+    def model(images):
+        return nn.functional.pad(50 * Linear(direction())(images), (0, 2), value=-60.0).to(kind)  # four classes
+
+    images = IMAGES[:4]
+    labels = model(images).argmax(dim=1)
+    assert attack.run(model, images, labels, ThreatModel("linf", 0.3), Dice.of(0, 4)).loss_best.dtype == torch.float32

@@ -7,11 +7,12 @@ import torch
 from evaluation_cases import LINF, SMALL_PLAN, Linear, direction, line
 
 from linocut.attacks.pgd import PGD
+from linocut.evaluation.closeness import CLOSE, is_close
 from linocut.evaluation.contradictions import contradictions
 from linocut.evaluation.ledger import ROWS
 from linocut.evaluation.record import Record
 from linocut.evaluation.rows import to_line
-from linocut.evaluation.verify import CLOSE, _is_close, _leads_by_little, verify
+from linocut.evaluation.verify import _leads_by_little, verify
 
 MODEL = Linear(direction())
 PROBE = line(PGD(name="probe", num_steps=4), LINF, "probe")
@@ -79,9 +80,9 @@ def test_an_attacked_example_without_a_clean_row_is_found(judged):
 
 def test_one_class_far_below_makes_no_claim_close():
     scores = torch.tensor([1.0, 2.0, 0.0, 0.5, -1.0, -1e6])
-    assert not _is_close(scores, 1, 0)
+    assert not is_close(scores, 1, 0)
     scores[0] = 2.0 - CLOSE / 2
-    assert _is_close(scores, 1, 0)
+    assert is_close(scores, 1, 0)
 
 
 def test_an_image_is_close_to_its_next_class_whichever_that_is():
@@ -93,4 +94,4 @@ def test_an_image_is_close_to_its_next_class_whichever_that_is():
 
 @pytest.mark.parametrize("there", [1, -1, 3, 99])
 def test_a_class_that_is_the_same_or_does_not_exist_is_not_close(there):
-    assert not _is_close(torch.tensor([0.0, 1.0, 0.0]), 1, there)
+    assert not is_close(torch.tensor([0.0, 1.0, 0.0]), 1, there)

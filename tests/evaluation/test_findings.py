@@ -2,10 +2,12 @@
 
 import copy
 import inspect
+import random
 import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from defences import (
@@ -280,6 +282,14 @@ def test_an_expectation_is_a_fixed_function_and_leaves_the_dice_alone():
     assert not hasattr(mean, "frozen")
     hooked = Expectation(Hooked(helpful=True), draws=2)
     assert isinstance(hooked.with_surrogate("none"), Expectation)
+
+
+@pytest.mark.parametrize("draw", [lambda: float(np.random.randn()), random.random], ids=["numpy", "python"])
+def test_an_expectation_is_fixed_whichever_generator_the_model_uses(draw):
+    mean, images = Expectation(lambda x: x.flatten(1)[:, :3] * draw()), pictures().unit(slice(0, 5))
+    before = np.random.get_state()[1].tolist(), random.getstate()
+    assert torch.equal(mean(images), mean(images))
+    assert (np.random.get_state()[1].tolist(), random.getstate()) == before
 
 
 def test_only_clean_rows_make_no_findings_fail(judged, sound):

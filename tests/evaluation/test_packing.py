@@ -167,7 +167,9 @@ def test_rows_of_left_out_examples_are_missed_too(packed, tmp_path):
     path, kept = target / "rows.jsonl.xz", set(shards.read(tmp_path / "natural.safetensors.xz")["example"].tolist())
     rows = [row for row in Record.read(target).rows if row.entry != "l2/pgd-margin" or row.example in kept]
     path.write_bytes(xz.compressed("".join(map(to_line, rows)).encode()))
-    [failure] = verify(target, MODEL, CPU).failures
+    lacking, failure = verify(target, MODEL, CPU).failures
+    assert lacking.startswith("l2/pgd-margin")
+    assert lacking.endswith("rows were removed")
     assert "were packed" in failure
 
 

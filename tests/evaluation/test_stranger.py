@@ -6,7 +6,8 @@ from evaluation_cases import Linear, direction, pictures
 
 from linocut.attacks.hooks import NotApplicable
 from linocut.errors import InputError
-from linocut.evaluation.stranger import Preprocessed, has_gradient
+from linocut.evaluation.request import open_model
+from linocut.evaluation.stranger import Preprocessed, WithoutGradient, has_gradient, imported, returned_by
 
 
 def gradient_of(model, images):
@@ -74,3 +75,53 @@ def test_the_identity_does_not_hand_its_input_on():
     images = pictures().unit(slice(0, 2))
     same = Preprocessed(lambda x: x, Linear(direction()), surrogate="identity")
     assert torch.equal(same(images), Linear(direction())(images))
+
+
+def test_a_preprocessing_that_resizes_offers_neither_identity_nor_bare_model():
+    images = pictures().unit(slice(0, 3))
+    halved = Preprocessed(lambda x: torch.nn.functional.avg_pool2d(x, 2), Linear(direction(3)), probe=images)
+    assert halved(images).shape == (3, 2)
+    for surrogate in (halved, halved.with_surrogate("none")):
+        with pytest.raises(NotApplicable, match="size"):
+            surrogate.undefended()
+        with pytest.raises(NotApplicable, match="size"):
+            surrogate.with_surrogate("identity")
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """module(name, text): a module in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return lambda name, text: (tmp_path / f"{name}.py").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("def model(x): return x", "called without arguments and returns the model.*missing 1 required"),
+        ("def model(): raise OSError('weights.pt')", "OSError: weights.pt"),
+        ("def model(): return 3", "returned int: wanted something that maps images to logits"),
+        ("import torch; torch.nonexistent", "cannot be imported: AttributeError"),
+        ("import not_installed_anywhere", "No module named 'not_installed_anywhere'; install what it imports"),
+        ("net = 3", "has no model"),
+    ],
+)
+def test_a_function_that_gives_no_model_is_refused_with_the_reason(module, text, told):
+    name = f"stranger_{abs(hash(text))}"
+    module(name, text)
+    with pytest.raises(InputError, match=told):
+        returned_by(f"{name}:model")
+
+
+def test_a_module_that_is_not_there_is_told_where_to_be():
+    with pytest.raises(InputError, match="run in the folder that holds it"):
+        imported("nowhere_to_be_found:model")
+
+
+def test_a_function_of_arrays_is_judged_without_a_gradient(module):
+    module("of_arrays", "import torch\ndef model(): return lambda x: torch.from_numpy(x.flatten(1)[:, :2].numpy() * 2)")
+    pixels = pictures().pixels[:3]
+    model = open_model("of_arrays:model", torch.device("cpu"), pixels)
+    assert isinstance(model, WithoutGradient)
+    leaf = (pixels.float() / 255).requires_grad_()
+    assert not model(leaf).requires_grad

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from linocut.attacks import losses
-from linocut.attacks.attack import Result, merged
+from linocut.attacks.attack import Result, merged, require_batch
 from linocut.attacks.dice import Dice
 from linocut.attacks.gradients import logits_of, look, read
 from linocut.attacks.hooks import Model, judge_of
@@ -46,6 +46,7 @@ class APGD:
         starts: torch.Tensor | None = None,
     ) -> Result:
         """The point of highest loss of each example; num_steps gradients, one forward pass more."""
+        require_batch(images, labels)
         start = threat.random_start(images, dice) if starts is None else threat.project(starts, images)
         return self.climb(model, images, labels, threat, start, losses.by_name(self.loss), labels)
 
@@ -166,6 +167,7 @@ class TargetedAPGD:
         starts: torch.Tensor | None = None,
     ) -> Result:
         """The best point over all targets; in the worst case mode only survivors meet the next target."""
+        require_batch(images, labels)
         inner = APGD(name=self.name, num_steps=self.num_steps, any_iterate=self.any_iterate)
         if len(images) == 0:
             return inner.run(model, images, labels, threat, dice)

@@ -7,6 +7,9 @@ import torch
 from linocut.attacks.dice import Dice
 from linocut.attacks.hooks import Model
 from linocut.attacks.threat import ThreatModel
+from linocut.errors import InputError
+
+ROUNDING = 1e-5
 
 
 class Result(NamedTuple):
@@ -49,6 +52,25 @@ class Attack(Protocol):
     ) -> Result:
         """The result on a batch: images float32 (B,C,H,W) in [0,1], labels int64 (B,), one die an example."""
         ...
+
+
+def require_batch(images: torch.Tensor, labels: torch.Tensor) -> None:
+    """Nothing, or an InputError where these are no images in [0,1] with their labels: a ball around others is none."""
+    if images.ndim != 4 or not images.is_floating_point():
+        raise InputError(
+            f"images must be float (B,C,H,W) in [0,1], got {images.dtype} {tuple(images.shape)}; "
+            "of uint8 pixels take pixels.float() / 255"
+        )
+    if labels.dtype != torch.int64 or labels.shape != images.shape[:1]:
+        raise InputError(
+            f"labels must be int64 ({len(images)},), one for each image, got {labels.dtype} {tuple(labels.shape)}"
+        )
+    if images.numel():
+        low, high = (float(end) for end in images.detach().aminmax())
+        if not (low >= -ROUNDING and high <= 1 + ROUNDING):  # NaN is neither
+            raise InputError(
+                f"images must lie in [0,1], got values from {low:.4g} to {high:.4g}: divide by 255, or clamp"
+            )
 
 
 def merged(first: Result, second: Result, rows: torch.Tensor) -> Result:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from linocut.attacks import losses
-from linocut.attacks.attack import Result
+from linocut.attacks.attack import Result, require_batch
 from linocut.attacks.dice import Dice
 from linocut.attacks.gradients import look, read
 from linocut.attacks.hooks import Model, hook, judge_of
@@ -43,6 +43,7 @@ class ChenLoop:
         starts: torch.Tensor | None = None,
     ) -> Result:
         """The last iterate of each example, or in the worst case mode the first misclassified one."""
+        require_batch(images, labels)
         guide = model if self.surrogate is None else hook(model, "with_surrogate")(self.surrogate)
         pursuit = Pursuit(
             images,

@@ -48,7 +48,7 @@ def _pieces(points: torch.Tensor, whole: bool) -> Iterator[tuple[slice, torch.Te
 def logits_of(model: Model, points: torch.Tensor) -> torch.Tensor:
     """The logits at these points, (B, classes), without a gradient."""
     with torch.no_grad():
-        return torch.cat([model(piece) for _, piece in _pieces(points, whole=False)])
+        return torch.cat([model(piece).float() for _, piece in _pieces(points, whole=False)])
 
 
 def look(model: Model, points: torch.Tensor, labels: torch.Tensor, loss: Loss) -> tuple[torch.Tensor, torch.Tensor]:
@@ -69,7 +69,7 @@ def read(model: Model, points: torch.Tensor, labels: torch.Tensor, loss: Loss, *
     for rows, piece in _pieces(points, whole):
         with torch.enable_grad():
             leaf = piece.requires_grad_()
-            logits = model(leaf)
+            logits = model(leaf).float()
             value = loss(logits, labels[rows])
             # A model that cuts the graph is as flat as one whose gradient is zero.
             found = torch.autograd.grad(value.sum(), leaf, allow_unused=True)[0] if value.requires_grad else None

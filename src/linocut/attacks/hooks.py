@@ -9,6 +9,7 @@ judge(images)          logits of the true model, where this one is a quicker cop
 finest()               a copy that tells small differences apart, for attacks that live on them
 """
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -33,13 +34,19 @@ def hook(model: Model, name: str) -> Callable[..., Any]:
 
 def judge_of(model: Model) -> Model | None:
     """The true model behind a quicker copy; None where the model speaks for itself."""
-    return getattr(model, "judge", None)
+    return _method(model, "judge")
 
 
 def finest_of(model: Model) -> Model:
     """The model, or the finest copy of it that a quick one offers."""
-    finest = getattr(model, "finest", None)
+    finest = _method(model, "finest")
     return model if finest is None else finest()
+
+
+def _method(model: Model, name: str) -> Callable[..., Any] | None:
+    """A method of this name; a stranger's layer may be called so too."""
+    found = getattr(model, name, None)
+    return found if inspect.ismethod(found) else None
 
 
 def own_palettes(model: Model, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

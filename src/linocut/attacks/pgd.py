@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from linocut.attacks import losses
-from linocut.attacks.attack import Result
+from linocut.attacks.attack import Result, require_batch
 from linocut.attacks.dice import Dice
 from linocut.attacks.gradients import Direct, Probe, look
 from linocut.attacks.hooks import Model, judge_of
@@ -70,6 +70,7 @@ class PGD:
         starts: torch.Tensor | None = None,
     ) -> Result:
         """The iterate of highest loss of each example, start included; num_steps gradients, one pass more."""
+        require_batch(images, labels)
         probe, size = self.probe(model, images, threat, dice), self.step_for(threat)
         pursuit = Pursuit(
             images, labels, any_iterate=self.any_iterate, judge=judge_of(model), num_looks=self.num_steps + 1

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from linocut.attacks import losses
-from linocut.attacks.attack import Result
+from linocut.attacks.attack import Result, require_batch
 from linocut.attacks.dice import Dice
 from linocut.attacks.gradients import look
 from linocut.attacks.hooks import Model, judge_of
@@ -38,6 +38,7 @@ class RandomNoise:
         starts: torch.Tensor | None = None,
     ) -> Result:
         """The draw of highest loss of each example; `starts`, where given, is the first draw."""
+        require_batch(images, labels)
         pursuit = Pursuit(images, labels, any_iterate=self.any_iterate, judge=judge_of(model), num_looks=self.draws)
         for draw in range(self.draws):
             if len(pursuit) == 0:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 
 from linocut.attacks import losses, square_windows
-from linocut.attacks.attack import Result
+from linocut.attacks.attack import Result, require_batch
 from linocut.attacks.dice import Dice
 from linocut.attacks.gradients import look
 from linocut.attacks.hooks import Model, finest_of, judge_of
@@ -84,6 +84,7 @@ class Square:
         starts: torch.Tensor | None = None,
     ) -> SquareState:
         """The search after its first query: stripes (L-inf), tiled bumps (L2) or the given start."""
+        require_batch(images, labels)
         if starts is not None:
             points = threat.project(starts, images)
         elif threat.norm == "linf":

@@ -32,6 +32,7 @@ def verify(
         more = f"; {outcome.left_out} more are of images that were not packed" if outcome.left_out else ""
         refuted = f"{len(outcome.failures) or 'none'} refuted"
         close = f", {len(outcome.close)} too close to call, {refuted}" if outcome.close else ""
-        typer.echo(f"{outcome.confirmed} of {outcome.claims} claims confirmed{close} in {ledger}{more}")
+        end = "; the run is not finished" if outcome.unfinished else ""
+        typer.echo(f"{outcome.confirmed} of {outcome.claims} claims confirmed{close} in {ledger}{more}{end}")
     if outcome.failures:
         raise typer.Exit(1)

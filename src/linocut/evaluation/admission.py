@@ -10,8 +10,15 @@ MOST_SWAY = 0.05  # of the logits' range; rounding sways a network's last bits, 
 
 def require_logits(model: Model, images: torch.Tensor, classes: int, name: str) -> None:
     """Nothing, or an error that says what the model did instead of returning (B, classes) logits."""
+    if classes < 2:
+        raise InputError(f"the data have {classes} class: whether it is told from others cannot be judged")
     given = images.clone()
-    predict(model, given)
+    try:
+        predict(model, given)
+    except InputError:
+        raise
+    except Exception as reason:
+        raise InputError(f"{name} fails on images {tuple(images.shape)}: {type(reason).__name__}: {reason}") from reason
     if not torch.equal(given, images):
         raise InputError(f"{name} changes the images it is given: let it work on a copy (x = x - mean, not x -= mean)")
     with torch.no_grad():
@@ -23,15 +30,20 @@ def require_logits(model: Model, images: torch.Tensor, classes: int, name: str) 
 @torch.no_grad()
 def require_own_logits(model: Model, images: torch.Tensor, name: str) -> None:
     """Nothing, or an error where an image's logits change with its batch mates: no example could be judged then."""
-    together = model(images).double()
-    halves = [model(part).double() for part in (images[0::2], images[1::2]) if len(part)]
+    together = _known(model(images))
+    halves = [_known(model(part)) for part in (images[0::2], images[1::2]) if len(part)]
     apart = torch.empty_like(together)
     for first, half in enumerate(halves):
         apart[first::2] = half
-    sway, known = (together - apart).abs().nan_to_num(0.0).max(), together.nan_to_num(0.0)
-    rounding = 1e-4 * known.abs().max()  # all there is where the logits hardly differ
-    if sway > MOST_SWAY * (known.max() - known.min()) + rounding:
+    sway = (together - apart).abs().max()
+    rounding = 1e-4 * together.abs().max()  # all there is where the logits hardly differ
+    if sway > MOST_SWAY * (together.max() - together.min()) + rounding:
         raise InputError(
             f"{name} gives an image other logits among other images (by {float(sway):.3g}), as batch normalisation "
             "does in training mode: call eval() on it"
         )
+
+
+def _known(logits: torch.Tensor) -> torch.Tensor:
+    """In float64, with 0 for what is no number or infinite."""
+    return logits.double().nan_to_num(0.0, posinf=0.0, neginf=0.0)

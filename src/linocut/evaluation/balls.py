@@ -60,26 +60,21 @@ def balls(data: str, values: int, norms: tuple[Norm, ...], eps: float | None = N
     """
     if data not in PUBLISHED and eps is None:
         raise InputError(f"no radius is known for {data!r}: give --eps (known: {', '.join(PUBLISHED)})")
+    if eps is not None and not 0 < eps < math.inf:
+        raise InputError(f"--eps is a radius above 0, got {eps}")
     paper = PUBLISHED.get(data, _SMALL)
     stretch = math.sqrt(values / paper.values)
     linf, l2 = paper.linf_eps, paper.l2_eps * stretch
     if eps is not None:
         linf, l2 = eps, (eps if norms == ("l2",) else eps * math.sqrt(values))
-    found: dict[str, Ball] = {
-        "linf": Ball(
-            threat=ThreatModel("linf", linf),
-            values=values,
-            num_steps=paper.num_steps,
-            step_size=paper.linf_step * (linf / paper.linf_eps),
-        ),
-        "l2": Ball(
-            threat=ThreatModel("l2", l2),
-            values=values,
-            num_steps=paper.num_steps,
-            step_size=paper.l2_step * (l2 / paper.l2_eps),
-        ),
+    steps = {"linf": paper.linf_step * (linf / paper.linf_eps), "l2": paper.l2_step * (l2 / paper.l2_eps)}
+    radii = {"linf": linf, "l2": l2}
+    return {
+        norm: Ball(
+            threat=ThreatModel(norm, radii[norm]), values=values, num_steps=paper.num_steps, step_size=steps[norm]
+        )
+        for norm in norms
     }
-    return {norm: found[norm] for norm in norms}
 
 
 def holds(threat: ThreatModel, images: torch.Tensor, natural: torch.Tensor) -> torch.Tensor:

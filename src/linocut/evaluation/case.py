@@ -47,7 +47,7 @@ def unit(pixels: torch.Tensor) -> torch.Tensor:
 
 
 def predict(model: Model, images: torch.Tensor) -> torch.Tensor:
-    """The predicted class of each image, (B,); -1 where a logit is not finite."""
+    """The predicted class of each image, (B,); -1 where the logits name none: a NaN, or an infinite largest one."""
     return decide(model, images)[0]
 
 
@@ -58,17 +58,28 @@ def decide(model: Model, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
     if not isinstance(logits, torch.Tensor) or logits.ndim != 2 or len(logits) != len(images):
         got = tuple(logits.shape) if isinstance(logits, torch.Tensor) else f"a {type(logits).__name__}"
         raise InputError(f"a model must return logits (B, classes), got {got} for {len(images)} images")
-    return torch.where(logits.isfinite().all(dim=1), logits.argmax(dim=1), -1), logits
+    logits = logits.float()
+    # A logit of -inf is the logarithm of a chance of 0, and names no class; amax passes a NaN on.
+    return torch.where(logits.amax(dim=1).isfinite(), logits.argmax(dim=1), -1), logits
 
 
 def model_hash(model: object) -> str:
-    """The SHA-256 of a model's weights, buffers and structure."""
+    """The SHA-256 of a model's weights, buffers and structure; of a function that of the modules it holds."""
     digest = hashlib.sha256(_structure(model).encode())
-    if isinstance(model, nn.Module):
-        for name, tensor in sorted(model.state_dict().items()):
+    for module in _modules(model):
+        for name, tensor in sorted(module.state_dict().items()):
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
             digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
+
+
+def _modules(model: object) -> list[nn.Module]:
+    """The module, or those that a function or another object holds."""
+    if isinstance(model, nn.Module):
+        return [model]
+    cells = [cell.cell_contents for cell in getattr(model, "__closure__", None) or ()]
+    held = [*cells, getattr(model, "__self__", None), *getattr(model, "__dict__", {}).values()]
+    return [each for each in held if isinstance(each, nn.Module)]
 
 
 def _structure(model: object) -> str:

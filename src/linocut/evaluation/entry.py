@@ -54,7 +54,7 @@ class Entry:
             "limit": self.limit,
             "starts": self.starts,
             "path": self._path(),
-            "attack": described(self.attack),
+            "attack": _settings(self.attack),
         }
         return plain | {"config": hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:12]}
 
@@ -67,6 +67,14 @@ class Entry:
         """How far the attack can walk, where it has steps of one length."""
         step_for, steps = getattr(self.attack, "step_for", None), getattr(self.attack, "num_steps", None)
         return steps * step_for(self.threat) if callable(step_for) and steps else None
+
+
+def _settings(attack: object) -> Any:
+    """A description of the attack; one that is no dataclass is told by its attributes."""
+    if attack is None or dataclasses.is_dataclass(attack):
+        return described(attack)
+    values = {name: described(value) for name, value in sorted(getattr(attack, "__dict__", {}).items())}
+    return {"class": type(attack).__name__} | values
 
 
 def described(thing: object) -> Any:

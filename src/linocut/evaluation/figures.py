@@ -16,7 +16,7 @@ def of(model: Model, images: torch.Tensor, trace: torch.Tensor | None) -> dict[s
         found["trace"] = trace.float()
     transform = getattr(model, "transform", None)
     if callable(transform) and hasattr(model, "undefended"):  # else it may be anything that a stranger calls so
-        found["transformed"] = transform(images)
+        found["transformed"] = transform(images).clone()  # it may give the very images back
         try:
             found["palette"], exists = own_palettes(model, images)
             found["num_colors"] = exists.sum(dim=1)

@@ -80,8 +80,12 @@ def read(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder} holds no ledger{told}") from None
     except (ValueError, OSError) as reason:
         raise InputError(f"{folder / NAME} cannot be read: {reason}") from None
-    if not isinstance(held, dict) or not {"settings", "entries", "made_with"} <= set(held):
-        raise InputError(f"{folder / NAME} is no header of a ledger")
+    if (
+        not isinstance(held, dict)
+        or not all(isinstance(held.get(part), dict) for part in ("settings", "entries", "made_with"))
+        or "clean" not in held["entries"]
+    ):
+        raise InputError(f"{folder / NAME} is no header of a ledger, or is damaged")
     return held
 
 

@@ -15,9 +15,11 @@ import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import torch
+
 from linocut.errors import InputError
 from linocut.evaluation import header as headers
-from linocut.evaluation import xz
+from linocut.evaluation import shards, xz
 from linocut.evaluation.rows import Row, from_line, to_line
 from linocut.models.files import write_whole
 
@@ -59,6 +61,11 @@ def merged_file(folder: Path) -> Path | None:
     return next((path for path in (folder / ROWS, folder / f"{ROWS}{xz.SUFFIX}") if path.exists()), None)
 
 
+def is_finished(folder: Path) -> bool:
+    """Whether the run came to its end: its rows are merged, and no part waits for that."""
+    return merged_file(folder) is not None and not any((folder / PARTS).glob("*.jsonl"))
+
+
 def content_of(path: Path) -> bytes:
     """The lines of a file of rows, whether it is compressed or not."""
     content = path.read_bytes()
@@ -85,10 +92,25 @@ def merge(folder: Path, others: Sequence[Path] = ()) -> list[Row]:
         headers.require_same(headers.read(other), header, other)
     rows = [row for source in (*others, folder) for row in read_rows(source)]
     merged = canonical(rows, header["entries"])
+    for other in others:
+        _fetch_images(other, folder)
     write_whole(folder / ROWS, "".join(map(to_line, merged)).encode())
     for part in (folder / PARTS).glob("*.jsonl"):
         part.unlink()
     return merged
+
+
+def _fetch_images(other: Path, folder: Path) -> None:
+    """Takes over the shards of another worker's folder; a batch that both have gets the examples of both."""
+    for path in sorted(path for kind in ("images", "figures") for path in (other / kind).rglob("*.safetensors")):
+        target, theirs = folder / path.relative_to(other), shards.read(path)
+        if target.exists():
+            mine = shards.read(target)
+            new = ~torch.isin(theirs["example"], mine["example"])
+            if path.relative_to(other).parts[0] == "figures" or not new.any():
+                continue  # a figure is of a few examples; those of one worker will do
+            theirs = {name: torch.cat([mine[name], theirs[name][new]]) for name in mine}
+        shards.write(target, theirs)
 
 
 def _read_file(path: Path) -> list[Row]:

@@ -16,7 +16,7 @@ class InputGradient:
 
     def measure(self, case: Case, pixels: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         images = unit(pixels).requires_grad_()
-        loss = F.cross_entropy(case.model(images), labels, reduction="sum")
+        loss = F.cross_entropy(case.model(images).float(), labels, reduction="sum")
         if not loss.requires_grad:  # the model cuts the graph
             return torch.zeros(len(images))
         (gradient,) = torch.autograd.grad(loss, images, allow_unused=True)

@@ -28,6 +28,7 @@ from linocut.evaluation.sample import Sample
 from linocut.evaluation.verify import claims
 from linocut.models.files import write_whole
 
+MOST_WEIGHTS = 10_000_000  # bytes that are published; of a larger network the card alone is, which has their hash
 NOTE = (
     "images in whole grey levels are not those the attacks returned, but lie in the same ball and are misclassified "
     "too; a row's image is the digest of the packed one; a row of an example that is not packed has none"

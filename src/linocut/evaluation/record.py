@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from linocut.errors import InputError
 from linocut.evaluation import header as headers
 from linocut.evaluation.intervals import clopper_pearson
 from linocut.evaluation.ledger import canonical, read_rows
@@ -57,7 +58,11 @@ class Record:
     @classmethod
     def read(cls, folder: Path) -> "Record":
         """The record of a ledger's folder."""
-        return cls(headers.read(folder), read_rows(folder))
+        header, rows = headers.read(folder), read_rows(folder)
+        unknown = {row.entry for row in rows} - header["entries"].keys()
+        if unknown:
+            raise InputError(f"{folder} has rows of {min(unknown)}, which its header does not name: it is damaged")
+        return cls(header, rows)
 
     @property
     def norms(self) -> dict[str, float]:

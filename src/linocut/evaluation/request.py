@@ -21,7 +21,13 @@ from linocut.evaluation.quick import searcher
 from linocut.evaluation.record import Record
 from linocut.evaluation.run import ALONE, evaluate
 from linocut.evaluation.sample import Sample
-from linocut.evaluation.stranger import Preprocessed, imported
+from linocut.evaluation.stranger import (
+    Preprocessed,
+    WithoutGradient,
+    imported,
+    refuses_gradient,
+    returned_by,
+)
 from linocut.evaluation.suites import plan
 from linocut.evaluation.workers import Workers
 from linocut.evaluation.wrapped import DRAWS, Expectation
@@ -91,7 +97,7 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
     sample = Sample(
         size=len(images),
         n=request.n if request.n is not None else len(images),
-        batch_size=request.batch_size or (500 if device.type == "cuda" else 100),
+        batch_size=(500 if device.type == "cuda" else 100) if request.batch_size is None else request.batch_size,
         seed=request.seed,
     )
     few = unit(images.pixels[torch.tensor(sample.order[:8])].to(device))
@@ -187,12 +193,12 @@ def open_model(place: str, device: torch.device, probe: torch.Tensor, preprocess
 
     `probe` is a few uint8 images, at which the preprocessing is asked whether it has a gradient.
     """
-    made = imported(place)() if is_function(place) else load_model(place)
-    if not callable(made):
-        raise InputError(f"{place} returned {type(made).__name__}: wanted something that maps images to logits")
+    made = returned_by(place) if is_function(place) else load_model(place)
     if isinstance(made, nn.Module):
         made = made.to(device).eval()
     few = unit(probe.to(device))
+    if not isinstance(made, nn.Module) and refuses_gradient(made, few):
+        made = WithoutGradient(made)
     if preprocess is not None:
         made = Preprocessed(imported(preprocess), made, probe=few).eval()
     if isinstance(made, nn.Module) and device.type == "cuda":

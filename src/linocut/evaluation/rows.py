@@ -11,7 +11,7 @@ class Row:
     """What one entry of the suite did to one example.
 
     `entry` is unique in the suite ("linf/pgd-ce-1"); `config` is the digest under which the header holds its
-    settings. A prediction of -1 means that the logits were not finite. `image` is the digest of the kept
+    settings. A prediction of -1 means that the logits name no class. `image` is the digest of the kept
     adversarial image. `measure` is the number a measurement took; an attack leaves it empty.
     """
 

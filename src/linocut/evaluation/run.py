@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from linocut.errors import InputError
 from linocut.evaluation import header as headers
 from linocut.evaluation import ledger as ledgers
-from linocut.evaluation.case import Case, at_rest
+from linocut.evaluation.case import Case, at_rest, decide, unit
+from linocut.evaluation.closeness import is_close
 from linocut.evaluation.entry import Entry
 from linocut.evaluation.judge import Judge, Watch
 from linocut.evaluation.lock import only_writer
@@ -53,16 +55,39 @@ def evaluate(
 
         def settle() -> dict[str, Any]:
             headers.require_open(folder)
-            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as reason:
+                raise InputError(f"--out {folder} cannot be a folder ({reason.strerror}): name another") from reason
             stack.enter_context(only_writer(folder))
             return headers.settle(folder, header)
 
         workers.first_does(settle)
         stack.enter_context(at_rest(case.model, case.raw, case.searcher, case.twin))
         ledger = ledgers.Ledger(folder, workers.rank)
+        workers.first_does(lambda: require_same_answers(case, ledger, sample))
         workers.wait()  # every worker has read the parts before the first one grows
         Judge(case, plan, sample, ledger, radii).run(sample.batches(workers.rank, workers.count), watch)
         workers.wait()
         merged = ledgers.merge(folder) if workers.rank == 0 else None
         workers.wait()
         return Record.read(folder) if merged is None else Record(headers.read(folder), merged)
+
+
+def require_same_answers(case: Case, ledger: ledgers.Ledger, sample: Sample) -> None:
+    """Nothing, or an error where the model says of the first batch what it did not say when the ledger was begun.
+
+    A function's hash knows nothing of what the function does.
+    """
+    examples = sample.batches()[0].examples
+    held = [ledger.rows.get(("clean", example)) for example in examples]
+    if any(row is None for row in held):
+        return
+    pixels, _ = case.pixels(examples)
+    guesses, logits = decide(case.model, unit(pixels))
+    for row, guess, scores in zip(held, guesses.tolist(), logits, strict=True):
+        if row is not None and guess != row.prediction and not is_close(scores, guess, row.prediction):
+            raise InputError(
+                f"{ledger.folder} was made with a model that took example {row.example} for class {row.prediction}, "
+                f"this one takes it for {guess}: name the old one to go on, or give another --out folder"
+            )

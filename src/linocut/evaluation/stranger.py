@@ -23,14 +23,56 @@ def imported(place: str) -> Callable[..., Any]:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        found = getattr(importlib.import_module(module_name), function)
+        module = importlib.import_module(module_name)
     except ModuleNotFoundError as reason:
-        raise InputError(f"{place}: {reason}; run in the folder that holds it, or set PYTHONPATH") from None
-    except AttributeError:
-        raise InputError(f"{place}: the module {module_name} has no {function}") from None
+        itself = module_name == reason.name or module_name.startswith(f"{reason.name}.")
+        advice = "run in the folder that holds it, or set PYTHONPATH" if itself else "install what it imports"
+        raise InputError(f"{place}: {reason}; {advice}") from None
+    except Exception as reason:
+        raise InputError(f"{place} cannot be imported: {type(reason).__name__}: {reason}") from reason
+    found = getattr(module, function, None)
+    if found is None:
+        raise InputError(f"{place}: the module {module_name} has no {function}")
     if not callable(found):
         raise InputError(f"{place} is no function but {type(found).__name__}")
     return found
+
+
+def returned_by(place: str) -> Model:
+    """The model that "module:function" returns when it is called."""
+    make = imported(place)
+    try:
+        made = make()
+    except InputError:
+        raise
+    except Exception as reason:
+        raise InputError(
+            f"{place} is called without arguments and returns the model, but fails: {type(reason).__name__}: {reason}"
+        ) from reason
+    if not callable(made):
+        raise InputError(f"{place} returned {type(made).__name__}: wanted something that maps images to logits")
+    return made
+
+
+class WithoutGradient:
+    """A function of images that must not carry a gradient, as NumPy wants them; attacks find it flat."""
+
+    def __init__(self, model: Model):
+        self.model = model
+
+    def __call__(self, images: torch.Tensor) -> torch.Tensor:
+        return self.model(images.detach())
+
+
+def refuses_gradient(model: Model, images: torch.Tensor) -> bool:
+    """Whether the function fails for no other reason than that the images carry a gradient."""
+    try:
+        model(images.detach().clone().requires_grad_())
+    except RuntimeError as reason:
+        return "requires grad" in str(reason)
+    except Exception:
+        return False  # whatever that is, it is told when the model is tried
+    return False
 
 
 class _Straight(torch.autograd.Function):
@@ -49,6 +91,7 @@ class _Straight(torch.autograd.Function):
 class Preprocessed(nn.Module):
     """Logits of a model behind a preprocessing function, images in [0,1] in and out of it.
 
+    `resizes` says whether these come out in another shape.
     `surrogate` says what the backward does: "own" (the function's gradient), "identity", or "none" (no gradient
     passes). Left out, it is "own" where the function has a gradient at the probe images and "identity" where not.
     """
@@ -60,14 +103,16 @@ class Preprocessed(nn.Module):
         *,
         probe: torch.Tensor | None = None,
         surrogate: str | None = None,
+        resizes: bool = False,
     ):
         super().__init__()
-        self.transform, self.model = transform, model
+        self.transform, self.model, self.resizes = transform, model, resizes
         if surrogate is None:
             assert probe is not None
             changed = _tried(transform, probe)
+            self.resizes = changed.shape != probe.shape
             surrogate = "own" if has_gradient(transform, probe) else "identity"
-            if surrogate == "identity" and changed.shape != probe.shape:
+            if surrogate == "identity" and self.resizes:
                 raise InputError(
                     f"the preprocessing turns {tuple(probe.shape)} into {tuple(changed.shape)} and has no "
                     "gradient, so an identity cannot stand in: give it a gradient of its own"
@@ -88,10 +133,14 @@ class Preprocessed(nn.Module):
         """The same behind another backward rule; "bpda" and "soft" mean nothing here."""
         if name not in ("own", "identity", "none"):
             raise NotApplicable(f"this preprocessing has no {name!r} gradient")
-        return Preprocessed(self.transform, self.model, surrogate=name)
+        if name == "identity" and self.resizes:
+            raise NotApplicable("this preprocessing changes the size of images, so an identity cannot stand in")
+        return Preprocessed(self.transform, self.model, surrogate=name, resizes=self.resizes)
 
     def undefended(self) -> Model:
         """The model without its preprocessing."""
+        if self.resizes:
+            raise NotApplicable("this preprocessing changes the size of images, and the model takes no others")
         return self.model
 
 
@@ -99,7 +148,12 @@ class Preprocessed(nn.Module):
 def _tried(transform: Model, images: torch.Tensor) -> torch.Tensor:
     """What the function makes of these images, if it is a tensor of their kind and the images stay as they were."""
     given = images.clone()
-    changed = transform(given)
+    try:
+        changed = transform(given)
+    except Exception as reason:
+        raise InputError(
+            f"the preprocessing fails on images {tuple(images.shape)}: {type(reason).__name__}: {reason}"
+        ) from reason
     if not torch.equal(given, images):
         raise InputError("the preprocessing changes the images it is given: let it work on a copy")
     if not isinstance(changed, torch.Tensor) or changed.dtype != images.dtype:

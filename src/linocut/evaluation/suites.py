@@ -89,7 +89,10 @@ def measures(limit: int | None, *, seen: bool) -> list[Entry]:
 def _own(suite: str) -> Worst:
     """A user's list, as a worst case."""
     if ":" in suite:
-        attacks = imported(suite)()
+        try:
+            attacks = imported(suite)()
+        except TypeError as reason:
+            raise InputError(f"{suite} is called without arguments and returns the attacks: {reason}") from reason
         if not isinstance(attacks, Sequence) or not all(_is_attack(attack) for attack in attacks):
             raise InputError(f"{suite} must return a list of attacks, each with a name and a run method")
         return lambda ball, _: arsenal.worst_case(ball, attacks)
@@ -111,4 +114,5 @@ def _own(suite: str) -> Worst:
 
 
 def _is_attack(thing: object) -> bool:
-    return isinstance(getattr(thing, "name", None), str) and callable(getattr(thing, "run", None))
+    named = isinstance(getattr(thing, "name", None), str) and not isinstance(thing, type)
+    return named and callable(getattr(thing, "run", None))

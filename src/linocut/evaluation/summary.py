@@ -19,6 +19,11 @@ def as_json(record: Record, findings: list[Finding], folder: Path) -> dict[str, 
             norm: {
                 "eps": eps,
                 "published": {name: share.as_json() for name, share in record.published(norm).items()},
+                "worst_on_the_same": {
+                    name: record.worst(norm, record.of[name]).as_json()
+                    for name, share in record.published(norm).items()
+                    if share.n < record.clean.n
+                },
                 "worst": record.worst(norm).as_json(),
                 "not_applicable": not_applicable(record, norm),
             }

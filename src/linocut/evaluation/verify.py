@@ -14,15 +14,17 @@ from linocut.evaluation import header as headers
 from linocut.evaluation import shards
 from linocut.evaluation.balls import holds
 from linocut.evaluation.case import Model, at_rest, decide, model_hash, unit
+from linocut.evaluation.closeness import is_close
 from linocut.evaluation.contradictions import contradictions
+from linocut.evaluation.ledger import is_finished
+from linocut.evaluation.missing import missing
 from linocut.evaluation.pictures import Pictures
 from linocut.evaluation.record import Record
 from linocut.evaluation.request import card_of, device_of, is_function, open_model
 from linocut.evaluation.rows import Row
 from linocut.evaluation.wrapped import Expectation
 
-# Of a logit's lead over others; machines that round differently, as GPUs do with TF32, differ by up to so much.
-CLOSE = 2e-3
+NEEDED = {"model", "model_hash", "preprocess", "draws", "radii", "size", "n", "batch_size", "seed"}
 
 
 @dataclass(kw_only=True)
@@ -30,6 +32,7 @@ class Verification:
     """How many claims there were, what is wrong with those that failed, and how many a packed ledger left out.
 
     close: claims that come out otherwise here, but by so little that another machine's rounding decides.
+    unfinished: whether the run has not come to its end, so that there will be more.
     """
 
     claims: int = 0
@@ -37,6 +40,7 @@ class Verification:
     failures: list[str] = field(default_factory=list)
     close: list[str] = field(default_factory=list)
     left_out: int = 0
+    unfinished: bool = False
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -51,7 +55,11 @@ def replay(folder: Path, place: str | None = None, device_name: str | None = Non
 def judge_of(folder: Path, device: torch.device, place: str | None = None) -> Model:
     """The model of a ledger, as it decides there: a saved one is known by its card, any other by its hash."""
     header = headers.read(folder)
-    settings, place = header["settings"], place or headers.model_of(folder, header)
+    settings = header["settings"]
+    if not settings.keys() >= NEEDED:
+        lacking = ", ".join(sorted(NEEDED - settings.keys()))
+        raise InputError(f"{folder / headers.NAME} is damaged: its settings lack {lacking}")
+    place = place or headers.model_of(folder, header)
     _, first = next(Pictures(folder, header).natural(), (0, None))
     if first is None:
         raise InputError(f"{folder} keeps no natural images: its rows claim images that were not kept")
@@ -66,8 +74,9 @@ def judge_of(folder: Path, device: torch.device, place: str | None = None) -> Mo
 def verify(folder: Path, model: Model, device: torch.device, record: Record | None = None) -> Verification:
     """Whether the image of every row that says "broken" is there, unaltered, inside the ball and misclassified.
 
-    A row that contradicts itself or the clean one fails too, though it is not counted as a claim: accuracies are
-    reckoned from rows. Of a packed ledger only the images it keeps are asked for. `record` saves reading it again.
+    A row that contradicts itself or the clean one fails too, and so does one that is missing in a finished ledger,
+    though they are not counted as claims: accuracies are reckoned from rows. Of a packed ledger only the images it
+    keeps are asked for. `record` saves reading it again.
     """
     pictures, record, outcome = Pictures.of(folder), record or Record.read(folder), Verification()
     with at_rest(model):
@@ -80,6 +89,14 @@ def verify(folder: Path, model: Model, device: torch.device, record: Record | No
             for batch, some in sorted(by_batch.items()):
                 _check(pictures, name, batch, some, natural, threat, model, device, outcome)
     outcome.failures += contradictions(record, None if record.packed is None else natural)
+    outcome.unfinished = not is_finished(folder)
+    if not outcome.unfinished:
+        outcome.failures += [
+            f"{name}: {count} examples that must have met it have no row of it; rows were removed"
+            for name, count in missing(record).items()
+        ]
+    elif not record.rows:
+        outcome.failures.append("there are no rows")
     if record.packed is not None:
         outcome.left_out = record.packed["left_out"]
         if outcome.claims != record.packed["claims"]:
@@ -114,7 +131,7 @@ def _natural(pictures: Pictures, record: Record, model: Model, device: torch.dev
                 if (row.label, row.prediction) == (label, guess):
                     outcome.confirmed += 1
                 else:
-                    close = row.label == label and _is_close(scores, guess, row.prediction)
+                    close = row.label == label and is_close(scores, guess, row.prediction)
                     (outcome.close if close else outcome.failures).append(
                         f"clean, example {example}: the ledger says label {row.label} and prediction {row.prediction}, "
                         f"the kept image has {label} and the model says {guess}"
@@ -161,17 +178,4 @@ def _leads_by_little(scores: torch.Tensor, label: int) -> bool:
     """
     others = scores.clone()
     others[label] = -torch.inf
-    return _is_close(scores, label, int(others.argmax()))
-
-
-def _is_close(scores: torch.Tensor, here: int, there: int) -> bool:
-    """Whether two different classes' logits differ by next to nothing.
-
-    That is measured against the lead over the median of all other classes: a single class that is far below, as one
-    that is never meant to be chosen, says nothing about rounding. A class of -1, no number, is close to none.
-    """
-    others = [index for index in range(len(scores)) if index not in (here, there)]
-    if here == there or not others or not {here, there} <= set(range(len(scores))):
-        return False
-    lead = float(scores[here] - scores[others].median())
-    return float((scores[here] - scores[there]).abs()) <= CLOSE * lead
+    return is_close(scores, label, int(others.argmax()))

@@ -1,5 +1,10 @@
 """Models behind another front, which keep the hooks that attacks ask for."""
 
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
 import torch
 
 from linocut.evaluation.case import Model
@@ -30,8 +35,9 @@ class Expectation(Wrapped):
     """A randomised defence as one deterministic classifier: logarithms of its mean class probabilities.
 
     Draw i of `draws` always runs under seed i, so the mean is a fixed function of the batch and attacks can climb
-    it. The process's own generators are put back after each forward. Noise is drawn for a whole batch, so another
-    batch gets other draws.
+    it. That holds for the generators of the process (torch's, NumPy's and Python's), which are put back after each
+    forward, not for one that the model made for itself. Noise is drawn for a whole batch, so another batch gets other
+    draws.
     """
 
     def __init__(self, model: Model, draws: int = DRAWS):
@@ -45,9 +51,22 @@ class Expectation(Wrapped):
         devices = [images.device] if images.device.type == "cuda" else []
         total: torch.Tensor | None = None
         for draw in range(self.draws):
-            with torch.random.fork_rng(devices):
+            with torch.random.fork_rng(devices), _other_generators(draw):
                 torch.manual_seed(draw)
-                chances = self.model(images).softmax(dim=1)
+                chances = self.model(images).float().softmax(dim=1)
             total = chances if total is None else total + chances
         assert total is not None
         return (total / self.draws).clamp_min(torch.finfo(total.dtype).tiny).log()
+
+
+@contextmanager
+def _other_generators(seed: int) -> Iterator[None]:
+    """NumPy's and Python's own generators under a seed; as they were afterwards."""
+    numpys, pythons = np.random.get_state(), random.getstate()
+    np.random.seed(seed)
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        np.random.set_state(numpys)
+        random.setstate(pythons)

@@ -10,7 +10,6 @@ from linocut.models.seal import sealed, unsealed
 
 FORMAT = "linocut-model-1"
 MOST_BYTES = 1 << 20
-MOST_WEIGHTS = 10_000_000  # bytes that are published; of a larger network the card alone is, which has their hash
 LARGEST = 1e30  # of a mean or std: whatever is larger, infinity among it, is no number of a picture
 FIELDS: dict[str, tuple[type, ...]] = {
     "format": (str,),

@@ -10,7 +10,8 @@ from typing import Any
 from linocut.errors import InputError
 from linocut.evaluation import header as headers
 from linocut.evaluation.findings import FAIL, OK, WARN, Finding, find
-from linocut.evaluation.ledger import PARTS, content_of, merged_file
+from linocut.evaluation.ledger import content_of, is_finished, merged_file
+from linocut.evaluation.missing import missing
 from linocut.evaluation.record import Record
 from linocut.report.accuracy import PUBLISHED, SAME, WORST, Line, accuracies
 from linocut.report.identity import Identity, identify
@@ -128,7 +129,7 @@ def _read(folder: Path) -> Subject:
     except (KeyError, TypeError) as reason:
         raise InputError(f"{folder} has rows that its header does not name ({reason}): it is damaged") from None
     _check_whole(record, folder)
-    unfinished = merged_file(folder) is None or any((folder / PARTS).glob("*.jsonl")) or not record.of["clean"]
+    unfinished = not is_finished(folder) or not record.of["clean"]
     identity = identify(record)
     return Subject(
         folder=folder,
@@ -166,11 +167,14 @@ def _check(header: dict[str, Any], folder: Path) -> None:
 def _check_whole(record: Record, folder: Path) -> None:
     """InputError if the rows of a finished run have lost their end: what is missing would count as standing."""
     rows = merged_file(folder)
-    if rows is None or any((folder / PARTS).glob("*.jsonl")):
+    if rows is None or not is_finished(folder):
         return
     clean, n = len(record.of["clean"]), record.settings.get("n")
     if clean != n or not content_of(rows).endswith(b"\n"):
         raise InputError(f"{rows} is damaged: it has {clean} of {n} examples, or its last line is cut short")
+    known = record.settings.keys() >= {"size", "n", "batch_size", "seed"}
+    for name, count in (missing(record) if known else {}).items():
+        raise InputError(f"{rows} is damaged: {count} examples that must have met {name} have no row of it")
 
 
 def _sound_entry(entry: dict[str, Any]) -> bool:

@@ -41,12 +41,14 @@ def transfer(record: Record, norm: str) -> Finding:
     """Examples that fall only to another model's adversarial images; more than 0.5 % fail."""
     names = _tried(record, norm, "transfer")
     if not names:
+        named = record.settings.get("twin") is not None
         return Finding(
             code="transfer",
             norm=norm,
             status=WARN,
-            sentence="Transfer was skipped: no twin was named.",
-            advice="Name the undefended twin (--twin): its images often pass a defence that masks gradients.",
+            sentence=f"Transfer was skipped: {'this suite does not try the twin' if named else 'no twin was named'}.",
+            advice=("Take the suite strong" if named else "Name the undefended twin (--twin)")
+            + ": its images often pass a defence that masks gradients.",
         )
     others = [name for name in record.counting(norm) if record.entries[name]["kind"] != "transfer"]
     only = record.broken_by(names) - record.broken_by(others) - record.wrong()

@@ -103,6 +103,9 @@ def ascent(record: Record, norm: str) -> Finding:
     """
     name = f"{norm}/pgd-published"
     rows = [row for row in record.of.get(name, {}).values() if row.loss_start is not None and row.loss_end is not None]
+    if not rows and record.of.get(name):
+        told = "The published attack met no example that is classified rightly."
+        return Finding(code="ascent", norm=norm, status=NOT_APPLICABLE, sentence=told)
     if not rows:
         return _missing("ascent", norm, "the published attack")
     lower = Share(sum(row.loss_end < row.loss_start for row in rows), len(rows))  # type: ignore[operator]

@@ -13,10 +13,9 @@ import torch
 from linocut.errors import InputError
 from linocut.evaluation import header as headers
 from linocut.evaluation import shards
-from linocut.evaluation.packing import Parcel, pack
+from linocut.evaluation.packing import MOST_WEIGHTS, Parcel, pack
 from linocut.evaluation.record import Record
 from linocut.evaluation.verify import Verification, judge_of, verify
-from linocut.models.card import MOST_WEIGHTS
 from linocut.models.files import write_whole
 from linocut.recipes.publish.catalogue import Catalogue, made_on
 from linocut.recipes.publish.finished import Finished

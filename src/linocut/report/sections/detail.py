@@ -4,7 +4,7 @@ import shlex
 from itertools import pairwise
 from typing import Any
 
-from linocut.models.card import MOST_WEIGHTS
+from linocut.evaluation.packing import MOST_WEIGHTS
 from linocut.report import curves, gallery, perceptibility, verdict, waterfall
 from linocut.report.charts.lines import Series, line_chart
 from linocut.report.charts.rows import Bar, bar_chart
