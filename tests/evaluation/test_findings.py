@@ -28,7 +28,7 @@ from linocut.evaluation import arsenal, findings, suites
 from linocut.evaluation.balls import Ball
 from linocut.evaluation.findings import CHECKS, find
 from linocut.evaluation.findings.finding import status_of_gap
-from linocut.evaluation.measures import pixel_digests
+from linocut.evaluation.measures import differing_forwards, pixel_digests
 from linocut.evaluation.record import Share
 from linocut.evaluation.run import evaluate
 from linocut.evaluation.sample import Sample
@@ -268,6 +268,18 @@ def test_the_suite_sees_through_random_noise(found):
     assert "20 fixed draws" in verdict["randomness", None].sentence
     standing = closed_form("linf") / 60
     assert abs(verdict.record.worst("linf").count / 60 - standing) < 0.15
+
+
+def test_randomness_off_the_grid_of_whole_levels_is_seen():
+    images = pictures().unit(slice(0, 5))
+
+    def shy(points):
+        off = ((points * 255 - (points * 255).round()).abs() > 1e-3).flatten(1).any(dim=1)
+        return points.flatten(1)[:, :2] + off[:, None] * torch.rand(len(points), 2)
+
+    assert torch.equal(shy(images), shy(images))
+    assert (differing_forwards(shy, images) == 4).all()
+    assert not differing_forwards(lambda points: points.flatten(1)[:, :2], images).any()
 
 
 def test_an_expectation_is_a_fixed_function_and_leaves_the_dice_alone():

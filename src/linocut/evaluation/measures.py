@@ -36,9 +36,14 @@ class Repeats:
 
 @torch.no_grad()
 def differing_forwards(model: Model, images: torch.Tensor, forwards: int = 5) -> torch.Tensor:
-    """How many forwards after the first give other logits, int (B,). NaN equals NaN here."""
-    first, *others = (model(images).nan_to_num(nan=12345.0) for _ in range(forwards))
-    return torch.stack([(other != first).any(dim=1) for other in others]).sum(dim=0)
+    """How many forwards after the first give other logits, int (B,), at these images or a little off the grid of whole
+    levels: a model may be random there alone. NaN equals NaN here.
+    """
+    differing = []
+    for shown in (images, 0.001 + 0.998 * images):
+        first, *others = (model(shown).nan_to_num(nan=12345.0) for _ in range(forwards))
+        differing.append(torch.stack([(other != first).any(dim=1) for other in others]).sum(dim=0))
+    return torch.maximum(*differing)
 
 
 @dataclass(frozen=True, kw_only=True)
