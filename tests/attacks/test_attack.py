@@ -50,6 +50,8 @@ ATTACKS = [PGD(), APGD(), TargetedAPGD(), Square(), RandomNoise(), ChenLoop()]
         (torch.full((2, 1, 4, 4), -0.1), torch.zeros(2, dtype=torch.int64), "or clamp"),
         (torch.full((2, 1, 4, 4), torch.nan), torch.zeros(2, dtype=torch.int64), "values from nan"),
         (torch.zeros(2, 1, 4, 4, dtype=torch.uint8), torch.zeros(2, dtype=torch.int64), "got torch.uint8"),
+        (torch.zeros(2, 1, 4, 4, dtype=torch.bfloat16), torch.zeros(2, dtype=torch.int64), "got torch.bfloat16"),
+        (torch.zeros(2, 1, 4, 4, requires_grad=True), torch.zeros(2, dtype=torch.int64), "detach"),
         (torch.zeros(1, 4, 4), torch.zeros(1, dtype=torch.int64), r"got torch.float32 \(1, 4, 4\)"),
         (torch.zeros(2, 1, 4, 4), torch.zeros(2, dtype=torch.int32), "labels must be int64"),
         (torch.zeros(2, 1, 4, 4), torch.zeros(3, dtype=torch.int64), r"labels must be int64 \(2,\)"),

@@ -95,3 +95,15 @@ def test_an_image_is_close_to_its_next_class_whichever_that_is():
 @pytest.mark.parametrize("there", [1, -1, 3, 99])
 def test_a_class_that_is_the_same_or_does_not_exist_is_not_close(there):
     assert not is_close(torch.tensor([0.0, 1.0, 0.0]), 1, there)
+
+
+def test_chances_of_zero_do_not_make_others_close():
+    nothing = [-torch.inf] * 8
+    assert not is_close(torch.tensor([10.0, 0.0, *nothing]), 0, 1)
+    assert not is_close(torch.tensor([10.0, *nothing]), 0, 1)
+    assert is_close(torch.tensor([-1.0, -1.0 - CLOSE / 2, *nothing]), 0, 1)
+
+
+def test_of_two_classes_a_tie_is_close():
+    assert is_close(torch.tensor([1.0, 1.0000001]), 0, 1)
+    assert not is_close(torch.tensor([1.0, 0.9]), 0, 1)

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 import torch
-from evaluation_cases import Linear, case_of, direction
+from evaluation_cases import Linear, case_of, direction, line
 
 from linocut.errors import InputError
 from linocut.evaluation import ledger as ledgers
@@ -35,12 +35,19 @@ def copied(whole, tmp_path):
     return shutil.copytree(whole, tmp_path / "copied")
 
 
-def run(folder, model, suite="fast"):
+class Stops:
+    name = "stops"
+
+    def run(self, *_):
+        raise RuntimeError("stopped")
+
+
+def run(folder, model, suite="fast", more=()):
     radii = balls("digits", 36, ("linf", "l2"), 0.02)
     settings = {"suite": suite, "model": "m", "model_hash": "h", "data": "pictures", "data_hash": "d", "draws": 1}
     return evaluate(
         case_of(model),
-        plan(suite, radii),
+        [*plan(suite, radii), *(line(attack, radii["linf"].threat) for attack in more)],
         Sample(size=60, n=40, batch_size=10),
         folder,
         radii={norm: ball.threat.eps for norm, ball in radii.items()},
@@ -125,6 +132,15 @@ def test_another_model_under_the_same_name_is_refused(copied):
     with pytest.raises(InputError, match="was made with a model that took example"):
         run(copied, Linear(-direction()))
     run(copied, MODEL)
+
+
+def test_a_plan_that_grew_and_stopped_at_once_is_unfinished_not_damaged(copied):
+    with pytest.raises(RuntimeError, match="stopped"):
+        run(copied, MODEL, more=[Stops()])
+    found = verify(copied, MODEL, CPU)
+    assert found.unfinished
+    assert found.failures == []
+    assert read_all([copied])[0].unfinished
 
 
 def test_an_l2_radius_may_be_longer_than_the_box_is_wide():

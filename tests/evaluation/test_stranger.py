@@ -6,6 +6,7 @@ from evaluation_cases import Linear, direction, pictures
 
 from linocut.attacks.hooks import NotApplicable
 from linocut.errors import InputError
+from linocut.evaluation.case import model_hash
 from linocut.evaluation.request import open_model
 from linocut.evaluation.stranger import Preprocessed, WithoutGradient, has_gradient, imported, returned_by
 
@@ -118,10 +119,45 @@ def test_a_module_that_is_not_there_is_told_where_to_be():
         imported("nowhere_to_be_found:model")
 
 
-def test_a_function_of_arrays_is_judged_without_a_gradient(module):
-    module("of_arrays", "import torch\ndef model(): return lambda x: torch.from_numpy(x.flatten(1)[:, :2].numpy() * 2)")
+@pytest.mark.parametrize("made", ["lambda x: of(x)", "Module()"])
+def test_a_model_of_arrays_is_judged_without_a_gradient(module, made):
+    name = "of_arrays_" + made[:6].lower().strip()
+    module(
+        name,
+        "import torch\n"
+        "def of(x): return torch.from_numpy(x.flatten(1)[:, :2].numpy() * 2)\n"
+        "class Module(torch.nn.Module):\n"
+        "    def forward(self, x): return of(x)\n"
+        f"def model(): return {made}",
+    )
     pixels = pictures().pixels[:3]
-    model = open_model("of_arrays:model", torch.device("cpu"), pixels)
+    model = open_model(f"{name}:model", torch.device("cpu"), pixels)
     assert isinstance(model, WithoutGradient)
     leaf = (pixels.float() / 255).requires_grad_()
     assert not model(leaf).requires_grad
+
+
+def test_the_hash_of_a_function_is_that_of_the_weights_it_holds():
+    def closed(layer):
+        return lambda x: layer(x)
+
+    torch.manual_seed(0)
+    first, second = torch.nn.BatchNorm1d(3), torch.nn.BatchNorm1d(3)
+    torch.nn.init.normal_(second.weight)
+    known = model_hash(closed(first))
+    first(torch.rand(4, 3))  # changes its buffers
+    assert model_hash(closed(first)) == known != model_hash(closed(second))
+
+    def over_nothing():
+        return lambda x: never
+        never = 1
+
+    assert model_hash(over_nothing()) != known
+
+
+def test_a_module_may_keep_more_than_tensors_in_its_state():
+    class Counts(torch.nn.Linear):
+        def get_extra_state(self):
+            return {"calls": 3}
+
+    assert len(model_hash(Counts(2, 2))) == 64

@@ -56,11 +56,13 @@ class Attack(Protocol):
 
 def require_batch(images: torch.Tensor, labels: torch.Tensor) -> None:
     """Nothing, or an InputError where these are no images in [0,1] with their labels: a ball around others is none."""
-    if images.ndim != 4 or not images.is_floating_point():
+    if images.ndim != 4 or images.dtype not in (torch.float32, torch.float64):
         raise InputError(
-            f"images must be float (B,C,H,W) in [0,1], got {images.dtype} {tuple(images.shape)}; "
+            f"images must be float32 (B,C,H,W) in [0,1], got {images.dtype} {tuple(images.shape)}; "
             "of uint8 pixels take pixels.float() / 255"
         )
+    if images.requires_grad:
+        raise InputError("images must carry no gradient: give images.detach()")
     if labels.dtype != torch.int64 or labels.shape != images.shape[:1]:
         raise InputError(
             f"labels must be int64 ({len(images)},), one for each image, got {labels.dtype} {tuple(labels.shape)}"

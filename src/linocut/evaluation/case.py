@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import torch
@@ -66,20 +66,29 @@ def decide(model: Model, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
 def model_hash(model: object) -> str:
     """The SHA-256 of a model's weights, buffers and structure; of a function that of the modules it holds."""
     digest = hashlib.sha256(_structure(model).encode())
-    for module in _modules(model):
-        for name, tensor in sorted(module.state_dict().items()):
-            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-            digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
+    for name, tensor in _tensors(model):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
 
 
-def _modules(model: object) -> list[nn.Module]:
-    """The module, or those that a function or another object holds."""
+def _tensors(model: object) -> list[tuple[str, torch.Tensor]]:
+    """The tensors of a module's state; of a function, or another object, the weights of the modules that it holds.
+
+    Not the buffers of those: a forward may change them, and nobody knows how many came before.
+    """
     if isinstance(model, nn.Module):
-        return [model]
-    cells = [cell.cell_contents for cell in getattr(model, "__closure__", None) or ()]
-    held = [*cells, getattr(model, "__self__", None), *getattr(model, "__dict__", {}).values()]
-    return [each for each in held if isinstance(each, nn.Module)]
+        state = sorted(model.state_dict().items())
+        return [(name, value) for name, value in state if isinstance(value, torch.Tensor)]  # else it is no weight
+    held = [*_closed_over(model), getattr(model, "__self__", None), *getattr(model, "__dict__", {}).values()]
+    modules = [each for each in held if isinstance(each, nn.Module)]
+    return [pair for module in modules for pair in sorted(module.named_parameters())]
+
+
+def _closed_over(model: object) -> Iterator[object]:
+    for cell in getattr(model, "__closure__", None) or ():
+        with suppress(ValueError):  # a variable that was never given a value
+            yield cell.cell_contents
 
 
 def _structure(model: object) -> str:

@@ -35,6 +35,7 @@ class Ledger:
         self._part = folder / PARTS / f"rank-{rank}.jsonl"
         self._part.parent.mkdir(exist_ok=True)
         _cut_torn_line(self._part)
+        self._part.touch()  # from here to the merge the run is not finished
 
     def append(self, rows: Sequence[Row]) -> None:
         """Adds the rows; when this returns they are on the disk."""

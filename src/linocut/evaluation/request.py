@@ -197,7 +197,7 @@ def open_model(place: str, device: torch.device, probe: torch.Tensor, preprocess
     if isinstance(made, nn.Module):
         made = made.to(device).eval()
     few = unit(probe.to(device))
-    if not isinstance(made, nn.Module) and refuses_gradient(made, few):
+    if refuses_gradient(made, few):
         made = WithoutGradient(made)
     if preprocess is not None:
         made = Preprocessed(imported(preprocess), made, probe=few).eval()
