@@ -60,6 +60,45 @@ def attacks():
 def no_attacks():
     return [3]
 
+class Faulty:
+    name = "faulty"
+    def run(self, *arguments):
+        raise KeyError("a slip of mine")
+
+def faulty_attacks():
+    return [Faulty()]
+
+class OnTheGrid(nn.Module):
+    def forward(self, images):
+        assert torch.equal((images * 255).round() / 255, images), "off the grid"
+        return linear()(images)
+
+def on_the_grid():
+    return OnTheGrid()
+
+class InPlace(nn.Module):
+    def forward(self, images):
+        return linear()(images.exp().add_(1).log())
+
+def in_place():
+    return InPlace()
+
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.model = linear()
+        self.register_buffer("forwards", torch.zeros(1))
+
+    def forward(self, images):
+        self.forwards += 1
+        return self.model(images)
+
+def counting():
+    return Counting()
+
+def leaves():
+    raise SystemExit(3)
+
 number = 3
 '''
 QUICK = ["--data", "npz", "--root", "pictures.npz", "--norm", "linf", "--eps", "0.05"]
@@ -192,6 +231,55 @@ def test_autoattack_is_added_to_a_ledger_and_resumed(linocut, tmp_path, monkeypa
     assert linocut("verify", "ledger").exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["strangers:on_the_grid"], "in forward: AssertionError: off the grid"),
+        (["strangers:in_place"], "strangers:in_place fails in the backward: RuntimeError"),
+        (["strangers:linear", "--twin", "strangers:in_place"], "strangers:in_place fails in the backward"),
+        (["strangers:leaves"], "SystemExit: 3"),
+        (["strangers:linear", "--suite", "strangers:faulty_attacks"], "in run: KeyError: 'a slip of mine'"),
+    ],
+)
+def test_a_fault_in_a_strangers_code_is_told_in_a_line(linocut, arguments, message):
+    done = linocut("evaluate", *arguments, *QUICK, "--out", "ledger")
+    assert done.exit_code == 2
+    assert message in done.output
+    assert "Traceback" not in done.output
+
+
+def test_a_fault_of_ours_is_not_hidden(linocut, monkeypatch):
+    monkeypatch.setattr("linocut.evaluation.request.plan", int)  # fails, and no line of a stranger is running
+    with pytest.raises(TypeError):
+        linocut("evaluate", "strangers:linear", *QUICK, "--out", "ledger")
+
+
+def test_a_model_that_counts_its_forwards_is_known_again(linocut):
+    assert linocut("evaluate", "strangers:counting", *QUICK, "--suite", "random-noise", "--out", "l").exit_code == 0
+    assert linocut("verify", "l").exit_code == 0
+    done = linocut("verify", "l", "--model", "strangers:other")
+    assert done.exit_code == 2
+    assert "give --model the one that was judged" in done.output
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header: header["entries"]["linf/random-noise"].pop("eps"),
+        lambda header: header["settings"].update(radii="0.05"),
+        lambda header: header["settings"].update(draws="one"),
+    ],
+)
+def test_a_damaged_header_is_called_so(linocut, tmp_path, change):
+    assert linocut("evaluate", "strangers:linear", *QUICK, "--suite", "random-noise", "--out", "l").exit_code == 0
+    header = json.loads((tmp_path / "l/header.json").read_text())
+    change(header)
+    (tmp_path / "l/header.json").write_text(json.dumps(header))
+    done = linocut("verify", "l")
+    assert done.exit_code == 2
+    assert "header.json is damaged" in done.output
+
+
 def test_verify_without_a_ledger(linocut):
     done = linocut("verify", "nothing")
     assert done.exit_code == 2
@@ -253,7 +341,14 @@ def test_the_header_asks_for_the_same_from_any_folder(linocut, tmp_path, monkeyp
     assert again.worst("linf") == first.worst("linf")
 
 
-@pytest.mark.parametrize(("name", "told"), [("cuda:99", "cuda:99 was asked for, and torch sees"), ("gpu", "no device")])
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("cuda:99", "cuda:99 was asked for, and torch sees"),
+        ("gpu", "no device"),
+        ("meta", "meta cannot be used here .*: use --device cpu"),
+    ],
+)
 def test_a_device_that_is_not_there_is_refused(name, told):
     with pytest.raises(InputError, match=told):
         device_of(name)

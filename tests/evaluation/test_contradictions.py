@@ -1,5 +1,6 @@
 """False claims that no model is needed to find, and those that pretend to be decided by rounding."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -76,6 +77,39 @@ def test_an_attacked_example_without_a_clean_row_is_found(judged):
     fewer = Record(header, [row for row in record.rows if row.key != ("clean", 3)])
     assert contradictions(fewer)
     assert all("example 3: there is no clean row" in told for told in contradictions(fewer))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"config": "deadbeef0000"}, "was made with other settings than the header's"),
+        ({"seed": 1}, "has a seed that is not its example's"),
+        ({"distance": 99.0}, "says a distance beyond its ball"),
+        ({"applicable": False}, "says that the attack does not apply, and what it did"),
+    ],
+)
+def test_a_row_that_the_header_denies_is_found(forged, change, told):
+    outcome = forged(lambda row: replace(row, **change) if row.broken else None)
+    assert any(told in failure for failure in outcome.failures)
+
+
+def forged_header(record, change):
+    header = json.loads(json.dumps({"settings": record.settings, "entries": record.entries, "made_with": {}}))
+    change(header)
+    return contradictions(Record(header, record.rows))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda header: header["entries"]["linf/pgd-published"].update(eps=0.5), "are not those it ran with"),
+        (lambda header: header["entries"]["linf/pgd-published"].update(eps=0.5), "the published attack had another"),
+        (lambda header: header["settings"]["radii"].update(l2=0.5), "judges a radius of 0.5"),
+        (lambda header: header["settings"].update(n=30), "of an example that the header's sample does not have"),
+    ],
+)
+def test_a_header_that_is_not_the_rows_is_found(judged, change, told):
+    assert any(told in each for each in forged_header(judged(MODEL), change))
 
 
 def test_one_class_far_below_makes_no_claim_close():

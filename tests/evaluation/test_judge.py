@@ -385,3 +385,42 @@ def test_the_header_tells_all(judged, model, tmp_path):
 def test_workers_default_to_one():
     assert Workers().first_does(lambda: 3) == 3
     Workers().wait()
+
+
+class StrongBetweenLevels(Linear):
+    """Right about every image that is not in whole levels, a linear model about the others."""
+
+    def forward(self, images):
+        whole = ((images * 255).round() / 255 - images).abs().flatten(1).amax(dim=1) < 1e-6
+        right = super().forward(pictures().unit(slice(0, 16))[:1] + 0 * images)
+        return torch.where(whole[:, None], super().forward(images), super().forward(images) * 0 + right.detach())
+
+
+def test_what_stands_between_the_levels_is_asked_on_them(judged, tmp_path):
+    """PGD never walks on them, so nothing that it returns breaks such a model; what it returns, rounded, does."""
+    images = pictures()
+    label = int(images.labels[0])
+    images = replace(images, pixels=images.pixels[images.labels == label], labels=images.labels[images.labels == label])
+    plain, cheat = Linear(direction()), StrongBetweenLevels(direction())
+    radius = ThreatModel("linf", 0.05)
+    attacks = [line(PGD(name="pgd-published", num_steps=5), radius, "published"), line(Push(name="push"), radius)]
+    record = judged(cheat, [CLEAN, *attacks], images=images, radii={"linf": 0.05})
+    assert not record.broken_by(["linf/pgd-published"]), "the published column is as it was published"
+    rounded = record.broken_by(["linf/push"])
+    assert rounded
+    for row in record.of["linf/push"].values():
+        assert row.broken == (row.example in rounded)
+        assert row.quantised in (None, 1 - label)
+    assert not verify(tmp_path / "ledger", cheat, torch.device("cpu")).failures
+    bare = judged(plain, [CLEAN, *attacks], images=images, radii={"linf": 0.05}, folder="bare")
+    assert record.worst("linf").count >= bare.worst("linf").count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Push(Fake):
+    """Goes against the linear model by nearly all of the radius, and stops between two levels."""
+
+    def run(self, model, images, labels, threat, dice, starts=None):
+        toward = direction().sign() * torch.where(labels == 0, 1.0, -1.0)[:, None, None, None]
+        found = super().run(model, images, labels, threat, dice, starts)
+        return found._replace(images=images + (threat.eps - 0.001) * toward)

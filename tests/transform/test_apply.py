@@ -84,7 +84,9 @@ def test_settings_go_before_the_preset():
         (np.zeros((2, 1, 8, 9), dtype=np.uint8), "moveaxis"),
         (np.zeros((0, 4, 3), dtype=np.uint8), "got shape"),
         (np.zeros(4, dtype=np.uint8), "got shape"),
-        (Image.new("RGBA", (4, 4)), "convert"),
+        (Image.new("RGBA", (4, 4)), "background"),
+        (Image.new("I;16", (4, 4)), "divide its values by 257"),
+        (Image.new("CMYK", (4, 4)), "convert"),
         ([[1, 2]], "builtins.list"),
     ],
 )

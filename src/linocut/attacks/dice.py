@@ -44,7 +44,7 @@ def _mixed(bits: torch.Tensor) -> torch.Tensor:
 @functools.lru_cache(maxsize=8)
 def _normal_quantiles(device: torch.device) -> torch.Tensor:
     """The 65,536 mid-quantiles of N(0,1). Looking them up is exact everywhere; log and cos are not."""
-    share = (torch.arange(2**16, dtype=torch.float64) + 0.5) / 2**16
+    share = (torch.arange(2**16, dtype=torch.float64, device="cpu") + 0.5) / 2**16
     return torch.special.ndtri(share).float().to(device)
 
 

@@ -60,8 +60,8 @@ def own_palettes(model: Model, images: torch.Tensor) -> tuple[torch.Tensor, torc
         raise NotApplicable("the model's transform paints with no palette, which this attack needs")
     palettes = [torch.as_tensor(palette, dtype=images.dtype) for palette in found]
     most = max((len(palette) for palette in palettes), default=0)
-    colors = torch.zeros(len(palettes), most, images.shape[1], dtype=images.dtype)
-    exists = torch.zeros(len(palettes), most, dtype=torch.bool)
+    colors = torch.zeros(len(palettes), most, images.shape[1], dtype=images.dtype, device="cpu")
+    exists = torch.zeros(len(palettes), most, dtype=torch.bool, device="cpu")
     for row, palette in enumerate(palettes):
         colors[row, : len(palette)] = palette.cpu()
         exists[row, : len(palette)] = True

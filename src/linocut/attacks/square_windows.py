@@ -125,10 +125,10 @@ def _at_length(natural: torch.Tensor, offset: torch.Tensor, eps: float) -> torch
 def _bump(height: int, width: int) -> torch.Tensor:
     """Nested centred squares, the i-th (from 0) weighing 1/(i+1)², at unit length."""
     rings = max(height // 2, width // 2) + 1
-    weight = torch.arange(1, rings + 1, dtype=torch.float32) ** -2
+    weight = torch.arange(1, rings + 1, dtype=torch.float32, device="cpu") ** -2
     height_at = weight.flip(0).cumsum(0).flip(0)  # a pixel lies in every square from its own ring outwards
-    from_row = (torch.arange(height) - height // 2).abs()
-    from_column = (torch.arange(width) - width // 2).abs()
+    from_row = (torch.arange(height, device="cpu") - height // 2).abs()
+    from_column = (torch.arange(width, device="cpu") - width // 2).abs()
     bump = height_at[torch.maximum(from_row[:, None], from_column[None, :])]
     return bump / (bump.norm() + _TINY)
 

@@ -22,7 +22,7 @@ from linocut.cli import (
     transform,
     verify,
 )
-from linocut.errors import InputError
+from linocut.errors import InputError, told_of_own_code
 
 
 class Verbs(TyperGroup):
@@ -33,6 +33,12 @@ class Verbs(TyperGroup):
             return super().invoke(ctx)
         except InputError as reason:
             typer.echo(f"linocut {ctx.invoked_subcommand}: {reason}", err=True)
+            raise typer.Exit(2) from None
+        except Exception as reason:
+            told = told_of_own_code(reason)
+            if told is None:
+                raise  # a fault of ours: where it was is worth more than a sentence
+            typer.echo(f"linocut {ctx.invoked_subcommand}: {told}", err=True)
             raise typer.Exit(2) from None
 
 

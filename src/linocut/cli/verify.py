@@ -17,7 +17,9 @@ def verify(
 ) -> None:
     """Confirm every claim of a ledger with the model alone; exit 1 if one fails.
 
-    A claim that comes out otherwise by no more than machines differ in rounding is told, but is no failure.
+    Claims are clean predictions and adversarial images. Losses, measurements and what rounding does to an image are
+    not replayed. A claim that comes out otherwise by no more than machines differ in rounding is told, but is no
+    failure.
     """
     from linocut.evaluation.verify import replay
 
@@ -30,8 +32,9 @@ def verify(
         for told in outcome.close:
             typer.echo(f"{told}, by less than machines' rounding differs")
         more = f"; {outcome.left_out} more are of images that were not packed" if outcome.left_out else ""
-        refuted = f"{len(outcome.failures) or 'none'} refuted"
-        close = f", {len(outcome.close)} too close to call, {refuted}" if outcome.close else ""
+        close = f", {len(outcome.close)} too close to call" if outcome.close else ""
+        if outcome.close or outcome.failures:
+            close += f", {len(outcome.failures) or 'none'} refuted"
         end = "; the run is not finished" if outcome.unfinished else ""
         typer.echo(f"{outcome.confirmed} of {outcome.claims} claims confirmed{close} in {ledger}{more}{end}")
     if outcome.failures:

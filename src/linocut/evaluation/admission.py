@@ -27,6 +27,21 @@ def require_logits(model: Model, images: torch.Tensor, classes: int, name: str) 
         raise InputError(f"{name} tells {found} classes apart, the data have {classes}: name a model of these data")
 
 
+def require_backward(model: Model, images: torch.Tensor, name: str) -> None:
+    """Nothing, or an error where the model begins a gradient and cannot finish it; one without any is welcome."""
+    leaf = images.detach().clone().requires_grad_()
+    logits = model(leaf)
+    if not logits.requires_grad:
+        return
+    try:
+        torch.autograd.grad(logits.float().sum(), leaf, allow_unused=True)
+    except Exception as reason:
+        raise InputError(
+            f"{name} fails in the backward: {type(reason).__name__}: {str(reason).splitlines()[0]}; mend it, or judge "
+            "it without gradients (torch.no_grad() in its forward)"
+        ) from reason
+
+
 @torch.no_grad()
 def require_own_logits(model: Model, images: torch.Tensor, name: str) -> None:
     """Nothing, or an error where an image's logits change with its batch mates: no example could be judged then."""

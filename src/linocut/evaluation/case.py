@@ -63,13 +63,29 @@ def decide(model: Model, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
     return torch.where(logits.amax(dim=1).isfinite(), logits.argmax(dim=1), -1), logits
 
 
-def model_hash(model: object) -> str:
-    """The SHA-256 of a model's weights, buffers and structure; of a function that of the modules it holds."""
+def model_hash(model: object, images: torch.Tensor | None = None) -> str:
+    """The SHA-256 of a model's weights, buffers and structure; of a function that of the modules it holds.
+
+    images: some that it takes; a buffer that they change, as one that counts forwards, is left out.
+    """
     digest = hashlib.sha256(_structure(model).encode())
+    moving = set() if images is None or not isinstance(model, nn.Module) else _moving(model, images)
     for name, tensor in _tensors(model):
+        if name in moving:
+            continue
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
+
+
+@torch.no_grad()
+def _moving(model: nn.Module, images: torch.Tensor) -> set[str]:
+    """The names of buffers that change when the module is asked."""
+    before = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    if before:
+        model(images)
+    after = dict(model.named_buffers())
+    return {name for name, held in before.items() if name not in after or not torch.equal(held, after[name])}
 
 
 def _tensors(model: object) -> list[tuple[str, torch.Tensor]]:

@@ -1,13 +1,19 @@
 """Rows of a ledger that cannot all be true, whatever the model says: a figure made of them would be false."""
 
 from collections.abc import Container, Iterator
+from typing import Any
 
+from linocut.attacks.dice import example_seed
+from linocut.evaluation.entry import digest
 from linocut.evaluation.record import Record
 from linocut.evaluation.rows import Row
+from linocut.evaluation.sample import Sample
+
+BEYOND = 1.001  # of a radius; a distance is measured in float32
 
 
 def contradictions(record: Record, imaged: Container[int] | None = None) -> list[str]:
-    """What each attack's row says that its own fields, its clean row or the other rows deny.
+    """What each attack's row says that its own fields, its clean row, the other rows or the header deny.
 
     imaged: the examples whose adversarial images are kept; None for all.
     """
@@ -17,7 +23,42 @@ def contradictions(record: Record, imaged: Container[int] | None = None) -> list
         if record.entries[row.entry]["norm"] is not None
         for reason in _of_row(row, record.of["clean"].get(row.example))
     ]
-    return [*told, *_without_image(record, imaged)]
+    return [*_of_header(record), *_of_settings(record), *told, *_without_image(record, imaged)]
+
+
+def _of_header(record: Record) -> Iterator[str]:
+    for name, entry in record.entries.items():
+        if digest({field: value for field, value in entry.items() if field != "config"}) != entry["config"]:
+            yield f"{name}: its settings in the header are not those it ran with"
+    for norm, radius in record.norms.items():
+        if {record.entries[name]["eps"] for name in record.names(norm=norm, column="published")} - {radius}:
+            yield f"{norm}: the header judges a radius of {radius:.6g}, and the published attack had another"
+
+
+def _of_settings(record: Record) -> Iterator[str]:
+    """Rows of examples outside the sample, or made with other settings than the header's; one sentence an entry."""
+    settings = record.settings
+    sample = Sample(**{name: settings[name] for name in ("size", "n", "batch_size", "seed")})
+    astray: dict[tuple[str, str], list[int]] = {}
+    for row in record.rows:
+        for reason in _astray(row, record.entries[row.entry], sample):
+            astray.setdefault((row.entry, reason), []).append(row.example)
+    for (name, reason), examples in astray.items():
+        more = f", and so do {len(examples) - 1} more" if len(examples) > 1 else ""
+        yield f"{name}, example {examples[0]}: its row {reason}{more}"
+
+
+def _astray(row: Row, entry: dict[str, Any], sample: Sample) -> Iterator[str]:
+    if row.example not in sample.position:
+        yield "is of an example that the header's sample does not have"
+    if row.config != entry["config"]:
+        yield "was made with other settings than the header's"
+    if row.seed != example_seed(sample.seed, row.example, row.entry):
+        yield "has a seed that is not its example's"
+    if entry["eps"] is not None and not 0 <= row.distance <= entry["eps"] * BEYOND:
+        yield "says a distance beyond its ball"
+    if not row.applicable and (row.broken or row.steps):
+        yield "says that the attack does not apply, and what it did"
 
 
 def _of_row(row: Row, clean: Row | None) -> Iterator[str]:

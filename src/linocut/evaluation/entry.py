@@ -56,7 +56,7 @@ class Entry:
             "path": self._path(),
             "attack": _settings(self.attack),
         }
-        return plain | {"config": hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:12]}
+        return plain | {"config": digest(plain)}
 
     @cached_property
     def config(self) -> str:
@@ -67,6 +67,11 @@ class Entry:
         """How far the attack can walk, where it has steps of one length."""
         step_for, steps = getattr(self.attack, "step_for", None), getattr(self.attack, "num_steps", None)
         return steps * step_for(self.threat) if callable(step_for) and steps else None
+
+
+def digest(settings: dict[str, Any]) -> str:
+    """What stands for an entry's settings in its rows."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _settings(attack: object) -> Any:

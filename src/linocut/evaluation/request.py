@@ -12,7 +12,7 @@ from linocut.data import Images
 from linocut.data import load as load_data
 from linocut.data.loading import root_from_environment
 from linocut.errors import InputError
-from linocut.evaluation.admission import require_logits, require_own_logits
+from linocut.evaluation.admission import require_backward, require_logits, require_own_logits
 from linocut.evaluation.balls import Norm, balls
 from linocut.evaluation.case import Case, Model, model_hash, unit
 from linocut.evaluation.judge import Watch
@@ -101,9 +101,10 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
         seed=request.seed,
     )
     few = unit(images.pixels[torch.tensor(sample.order[:8])].to(device))
-    require_logits(model, few, len(images.classes), request.model)
-    if twin is not None:
-        require_logits(twin, few, len(images.classes), str(request.twin))
+    for made, name in ((model, request.model), (twin, str(request.twin))):
+        if made is not None:
+            require_logits(made, few, len(images.classes), name)
+            require_backward(made, few, name)
     judged, draws = _settled(model, few, request.model)
     codebook, seen = fixed_codebook(model), _training_images(request)
     if codebook is not None and (codebook["origin"] or {}).get("sha256") == images.sha256:
@@ -123,10 +124,10 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
     settings: dict[str, Any] = {
         "suite": request.suite,
         "model": request.model,
-        "model_hash": model_hash(model),
+        "model_hash": model_hash(model, few),
         "preprocess": request.preprocess,
         "twin": request.twin,
-        "twin_hash": model_hash(twin) if twin is not None else None,
+        "twin_hash": model_hash(twin, few) if twin is not None else None,
         "data": request.data,
         "data_hash": images.sha256,
         "split": request.split,
@@ -185,6 +186,10 @@ def device_of(name: str | None, workers: Workers = ALONE) -> torch.device:
         raise InputError(f"no device is called {name!r}: use cpu, cuda or cuda:1 and so on") from None
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise InputError(f"{name} was asked for, and torch sees {torch.cuda.device_count()} GPUs: use --device cpu")
+    try:
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, NotImplementedError, AssertionError) as reason:
+        raise InputError(f"{name} cannot be used here ({str(reason).split('. ')[0]}): use --device cpu") from None
     return device
 
 

@@ -45,7 +45,7 @@ def returned_by(place: str) -> Model:
         made = make()
     except InputError:
         raise
-    except Exception as reason:
+    except (Exception, SystemExit) as reason:
         raise InputError(
             f"{place} is called without arguments and returns the model, but fails: {type(reason).__name__}: {reason}"
         ) from reason
@@ -80,8 +80,9 @@ class _Straight(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, images: torch.Tensor, transform: Model) -> torch.Tensor:
-        changed = transform(images)
-        return changed.clone() if changed is images else changed
+        given = images.detach()  # which says of itself that it carries no gradient
+        changed = transform(given)
+        return changed.clone() if changed is given else changed
 
     @staticmethod
     def backward(ctx, *gradients: torch.Tensor):
@@ -133,6 +134,8 @@ class Preprocessed(nn.Module):
         """The same behind another backward rule; "bpda" and "soft" mean nothing here."""
         if name not in ("own", "identity", "none"):
             raise NotApplicable(f"this preprocessing has no {name!r} gradient")
+        if name == "none" and self.surrogate == "own":
+            raise NotApplicable("this preprocessing's own gradient is the true one already")
         if name == "identity" and self.resizes:
             raise NotApplicable("this preprocessing changes the size of images, so an identity cannot stand in")
         return Preprocessed(self.transform, self.model, surrogate=name, resizes=self.resizes)
@@ -159,20 +162,20 @@ def _tried(transform: Model, images: torch.Tensor) -> torch.Tensor:
     if not isinstance(changed, torch.Tensor) or changed.dtype != images.dtype:
         got = f"a tensor of {changed.dtype}" if isinstance(changed, torch.Tensor) else f"a {type(changed).__name__}"
         raise InputError(f"the preprocessing returns {got}: wanted a tensor of {images.dtype}, as it was given")
+    if not bool(changed.isfinite().all()):
+        raise InputError("the preprocessing returns values that are no numbers or infinite: wanted images in [0,1]")
     return changed
 
 
 def has_gradient(transform: Model, images: torch.Tensor) -> bool:
-    """Whether the function passes a finite gradient that is not all zero back to these images."""
+    """Whether the function, which takes these images, passes a finite gradient that is not all zero back to them."""
     leaf = images.detach().clone().requires_grad_()
-    with torch.enable_grad():
-        try:
+    try:
+        with torch.enable_grad():
             out = transform(leaf)
-        except RuntimeError as reason:
-            if "requires grad" not in str(reason):  # NumPy refuses tensors that carry a gradient
-                raise
-            return False
-        if not out.requires_grad:
-            return False
-        (gradient,) = torch.autograd.grad(out.square().sum(), leaf, allow_unused=True)
+            if not out.requires_grad:
+                return False
+            (gradient,) = torch.autograd.grad(out.square().sum(), leaf, allow_unused=True)
+    except Exception:  # NumPy refuses what carries a gradient; a backward may have been broken in place
+        return False
     return gradient is not None and bool(gradient.isfinite().all()) and bool(gradient.any())

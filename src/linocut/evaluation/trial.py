@@ -10,6 +10,7 @@ from linocut.attacks.attack import Attack, Result
 from linocut.attacks.dice import Dice, example_seed
 from linocut.attacks.hooks import NotApplicable
 from linocut.attacks.threat import ThreatModel
+from linocut.attacks.whole_levels import in_whole_levels
 from linocut.errors import InputError
 from linocut.evaluation import figures, shards
 from linocut.evaluation.balls import holds
@@ -100,6 +101,8 @@ class Trial:
         except NotApplicable:
             return [row | {"applicable": False} for row in rows]
         self._require_inside(entry, result, natural)
+        if entry.column == "worst":
+            result, prediction = self._in_whole_levels_too(result, prediction, natural, labels, threat)
         candidates = (prediction != labels).nonzero().squeeze(1)
         found = self._columns(entry, result, natural, labels, candidates)
         for row, *values in zip(rows, *found.values(), strict=True):
@@ -131,6 +134,23 @@ class Trial:
             )  # type: ignore[arg-type]
         )
         return result, prediction.index_copy(0, rows, predict(self.case.model, again.images))
+
+    def _in_whole_levels_too(
+        self, result: Result, prediction: torch.Tensor, natural, labels, threat: ThreatModel
+    ) -> tuple[Result, torch.Tensor]:
+        """The same, but where an image stands and falls once it is rounded to whole grey levels, the rounded one.
+
+        A defence may be strong between the levels, where attacks walk, and weak on them, where pictures lie.
+        """
+        standing = (prediction == labels).nonzero().squeeze(1)
+        if len(standing) == 0:
+            return result, prediction
+        levels = in_whole_levels(result.images[standing], natural[standing], threat)
+        guess = predict(self.case.model, levels)
+        fell = (guess != labels[standing]) & holds(threat, levels, natural[standing])
+        rows = standing[fell]
+        images = result.images.index_copy(0, rows, levels[fell])
+        return result._replace(images=images), prediction.index_copy(0, rows, guess[fell])
 
     def _require_inside(self, entry: Entry, result: Result, natural: torch.Tensor) -> None:
         assert entry.threat is not None

@@ -26,6 +26,8 @@ from linocut.evaluation.wrapped import Expectation
 
 NEEDED = {"model", "model_hash", "preprocess", "draws", "radii", "size", "n", "batch_size", "seed"}
 
+NEEDED_OF_ENTRY = {"norm", "eps", "column", "kind", "limit", "config"}
+
 
 @dataclass(kw_only=True)
 class Verification:
@@ -59,6 +61,13 @@ def judge_of(folder: Path, device: torch.device, place: str | None = None) -> Mo
     if not settings.keys() >= NEEDED:
         lacking = ", ".join(sorted(NEEDED - settings.keys()))
         raise InputError(f"{folder / headers.NAME} is damaged: its settings lack {lacking}")
+    named = place is not None
+    if (
+        not isinstance(settings["radii"], dict)
+        or not all(isinstance(number, int | float) for number in (settings["draws"], *settings["radii"].values()))
+        or not all(isinstance(entry, dict) and entry.keys() >= NEEDED_OF_ENTRY for entry in header["entries"].values())
+    ):
+        raise InputError(f"{folder / headers.NAME} is damaged: its radii, draws or entries are not what they should be")
     place = place or headers.model_of(folder, header)
     _, first = next(Pictures(folder, header).natural(), (0, None))
     if first is None:
@@ -66,8 +75,9 @@ def judge_of(folder: Path, device: torch.device, place: str | None = None) -> Mo
     model = open_model(place, device, first["pixels"][:2], settings["preprocess"])
     card = header["made_with"].get("card")
     known = card is not None and not is_function(place) and card_of(place) == card  # it holds the weights' hash
-    if not known and model_hash(model) != settings["model_hash"]:
-        raise InputError(f"{place} is not the model of this ledger (its hash is another): name it with --model")
+    if not known and model_hash(model, unit(first["pixels"][:2].to(device))) != settings["model_hash"]:
+        advice = "give --model the one that was judged" if named else "name it with --model"
+        raise InputError(f"{place} is not the model of this ledger (its hash is another): {advice}")
     return Expectation(model, settings["draws"]) if settings["draws"] > 1 else model
 
 

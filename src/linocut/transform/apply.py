@@ -50,7 +50,7 @@ def _pixels(image: Any) -> np.ndarray:
     """(N,H,W,C) uint8, checked."""
     if _is_pillow(image):
         if image.mode not in ("L", "RGB"):
-            raise InputError(f"got a Pillow image of mode {image.mode}; {WANTED}: use image.convert('RGB')")
+            raise InputError(f"got a Pillow image of mode {image.mode}; {WANTED}: {_made_plain(image.mode)}")
         array = np.asarray(image)
     elif isinstance(image, np.ndarray):
         array = image
@@ -91,3 +91,12 @@ def _paint(features: EssentialFeatures, pixels: np.ndarray, device: torch.device
 def as_levels(unit: torch.Tensor) -> torch.Tensor:
     """Unit floats of a transform as uint8: back to whole eighths first, so that halves round to even exactly."""
     return (unit * FULL_SCALE).round_().div_(EIGHTHS_PER_LEVEL).round_().to(torch.uint8)
+
+
+def _made_plain(mode: str) -> str:
+    """How an image of this mode becomes one that can be painted, without clipping or losing what lies behind alpha."""
+    if mode.startswith("I"):
+        return "divide its values by 257 (16 bits) into an array of uint8; image.convert() would clip them"
+    if mode in ("RGBA", "LA", "PA", "RGBa", "La"):
+        return "lay it on a background: Image.alpha_composite(background, image.convert('RGBA')).convert('RGB')"
+    return "use image.convert('RGB')"

@@ -45,7 +45,7 @@ def explain(x: torch.Tensor, blur: BlurRule, rule: PaletteRule | None, backend: 
         return [_explain_blur(x[i], y[i], level[i]) for i in range(len(x))]
     colors, population, num_colors = run.find_palette(y, rule)
     output = run.paint(y, colors, num_colors).cpu()
-    labels = torch.empty((len(y), y[0, 0].numel() if len(y) else 0), dtype=torch.int64)
+    labels = torch.empty((len(y), y[0, 0].numel() if len(y) else 0), dtype=torch.int64, device="cpu")
     for b, n, owner in ColorTable(colors, num_colors).nearest(y.flatten(2)):
         labels[b, n] = owner.cpu()
     explanations = []

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+from torch.nn import Parameter
 from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 from linocut.errors import InputError
@@ -25,6 +25,7 @@ discretize_op = torch.library.custom_op("linocut::discretize", passes.discretize
 repaint_op = torch.library.custom_op("linocut::repaint", passes.repaint, mutates_args=())
 paint_fixed_op = torch.library.custom_op("linocut::paint_fixed", passes.paint_fixed, mutates_args=())
 blur_transpose_op = torch.library.custom_op("linocut::blur_transpose", passes.blur_transpose, mutates_args=())
+blur_along_op = torch.library.custom_op("linocut::blur_along", passes.blur_along, mutates_args=())
 soft_step_op = torch.library.custom_op("linocut::through_soft_codebook", passes.soft_step, mutates_args=())
 
 
@@ -56,21 +57,29 @@ def _(grad, level, kernel_sizes, limits, backend):
     return grad.new_empty(grad.shape)
 
 
+@blur_along_op.register_fake
+def _(direction, level, kernel_sizes, limits, backend):
+    return direction.new_empty(direction.shape)
+
+
 @soft_step_op.register_fake
 def _(grad, y, palette, num_colors, softness, backend):
     return grad.new_empty(grad.shape)
 
 
-_COMPILED = Backward(blur_transpose_op, soft_step_op)
+_COMPILED = Backward(blur_transpose_op, blur_along_op, soft_step_op)
+blur_transpose_op.register_autograd(_COMPILED.of_blur_transpose, setup_context=passes.keep_for_step)
+blur_along_op.register_autograd(_COMPILED.of_blur_along, setup_context=passes.keep_for_step)
+soft_step_op.register_autograd(passes.refuse_soft_again)
 discretize_op.register_autograd(_COMPILED.discretize, setup_context=passes.keep_for_discretize)
 repaint_op.register_autograd(_COMPILED.repaint, setup_context=passes.keep_for_repaint)
 paint_fixed_op.register_autograd(_COMPILED.paint_fixed, setup_context=passes.keep_for_paint_fixed)
 
 
-def _function(run: Callable, per_image: int, keep: Callable | None = None, back: Callable | None = None) -> Callable:
+def _function(run: Callable, per_image: int, keep: Callable | None, back: Callable) -> Callable:
     """A pass or a step of its backward as an autograd function, with a row for each image in its first arguments.
 
-    It can be differentiated once: its backward is an approximation already, and has no derivative of its own.
+    A second derivative is that of the backward as it stands: of the frozen blur's transpose, which is linear.
     """
 
     class Pass(torch.autograd.Function):
@@ -80,15 +89,14 @@ def _function(run: Callable, per_image: int, keep: Callable | None = None, back:
 
         @staticmethod
         def setup_context(ctx, inputs, output):
-            if keep is not None:
-                ctx.set_materialize_grads(False)  # only the first output has a gradient
+            ctx.set_materialize_grads(False)
+            if not isinstance(output, Tensor):  # only the first output has a gradient
                 ctx.mark_non_differentiable(*output[1:])
+            if keep is not None:
                 keep(ctx, inputs, output)
 
         @staticmethod
-        @once_differentiable
         def backward(ctx, *gradients):
-            assert back is not None, "the steps of a backward are never differentiated"
             if gradients[0] is None:  # what comes after cut the graph
                 return (None,) * len(ctx.needs_input_grad)
             return back(ctx, *gradients)
@@ -111,7 +119,11 @@ def _function(run: Callable, per_image: int, keep: Callable | None = None, back:
     return Pass.apply
 
 
-_EAGER = Backward(_function(passes.blur_transpose, 2), _function(passes.soft_step, 4))
+_EAGER: Backward = Backward(
+    _function(passes.blur_transpose, 2, passes.keep_for_step, lambda ctx, grad: _EAGER.of_blur_transpose(ctx, grad)),
+    _function(passes.blur_along, 2, passes.keep_for_step, lambda ctx, grad: _EAGER.of_blur_along(ctx, grad)),
+    _function(passes.soft_step, 4, None, passes.refuse_soft_again),
+)
 _discretize = _function(passes.discretize, 1, passes.keep_for_discretize, _EAGER.discretize)
 _repaint = _function(passes.repaint, 3, passes.keep_for_repaint, _EAGER.repaint)
 _paint_fixed = _function(passes.paint_fixed, 1, passes.keep_for_paint_fixed, _EAGER.paint_fixed)
@@ -123,7 +135,7 @@ def _recorded(x: Tensor) -> bool:
         torch.compiler.is_compiling()
         or torch.jit.is_tracing()
         or is_in_torch_dispatch_mode()
-        or type(x) is not Tensor
+        or type(x) not in (Tensor, Parameter)
         or x.is_meta
     )
 

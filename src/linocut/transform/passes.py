@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from linocut.errors import InputError
+from linocut.transform.kernels import torch_ops
 from linocut.transform.kernels.dispatch import backend as kernels
 from linocut.transform.kernels.torch_ops import leave
 from linocut.transform.settings import NO_BLUR, BlurRule, PaletteRule
@@ -105,6 +107,16 @@ def blur_transpose(
     return kernels(backend, grad.device).blur_transpose(grad.contiguous(), level, blur_rule(kernel_sizes, limits))
 
 
+def blur_along(
+    direction: Tensor, level: Tensor, kernel_sizes: Sequence[int], limits: Sequence[int], backend: str
+) -> Tensor:
+    """The gradient of blur_transpose, which is linear: the blur of a direction by the same kernels.
+
+    Only a second derivative asks for it, so every backend takes the plain one.
+    """
+    return torch_ops.blur_along(direction.contiguous(), level, blur_rule(kernel_sizes, limits))
+
+
 def soft_step(grad: Tensor, y: Tensor, palette: Tensor, num_colors: Tensor, softness: float, backend: str) -> Tensor:
     """The gradient at the blurred pixels, had the codebook been soft."""
     run = kernels(backend, grad.device)
@@ -133,11 +145,27 @@ def keep_for_paint_fixed(ctx, inputs, output):
     ctx.save_for_backward(*((output[1], colors) if ctx.surrogate == "soft" else ()))
 
 
-class Backward:
-    """The backward rules, in terms of two steps that are either plain functions or operators."""
+def keep_for_step(ctx, inputs, output):
+    """What the backward of `blur_transpose` and of `blur_along` will need."""
+    _, level, *ctx.settings = inputs
+    ctx.save_for_backward(level)
 
-    def __init__(self, blur_transpose: Callable[..., Tensor], soft_step: Callable[..., Tensor]):
-        self.blur_transpose, self.soft_step = blur_transpose, soft_step
+
+def refuse_soft_again(ctx, grad):
+    """No second derivative of the soft codebook: it would change with the pixels too."""
+    raise InputError("the surrogate 'soft' was differentiated twice, which it cannot be: use 'bpda' or 'identity'")
+
+
+class Backward:
+    """The backward rules, in terms of three steps that are either plain functions or operators."""
+
+    def __init__(
+        self,
+        blur_transpose: Callable[..., Tensor],
+        blur_along: Callable[..., Tensor],
+        soft_step: Callable[..., Tensor],
+    ):
+        self.blur_transpose, self.blur_along, self.soft_step = blur_transpose, blur_along, soft_step
 
     def discretize(self, ctx, grad, *_):
         """The gradient at x, and None for each setting."""
@@ -163,6 +191,14 @@ class Backward:
             palette, count = colors.expand(y.shape[0], -1, -1), colors.new_full((y.shape[0],), len(colors))
             grad = self.soft_step(grad, y, palette, count.to(torch.int32), ctx.softness, ctx.backend)
         return grad, *[None] * 5
+
+    def of_blur_transpose(self, ctx, grad):
+        """The gradient at what it was given, and None for the kernel choice and each setting."""
+        return self.blur_along(grad, *ctx.saved_tensors, *ctx.settings), *[None] * 4
+
+    def of_blur_along(self, ctx, grad):
+        """The same of the other, and so on."""
+        return self.blur_transpose(grad, *ctx.saved_tensors, *ctx.settings), *[None] * 4
 
     def _through_blur(self, ctx, grad, level):
         if tuple(ctx.kernel_sizes) == (1,):

@@ -32,7 +32,7 @@ def check_values(x: torch.Tensor) -> None:
     nan, inf = int(x.isnan().sum()), int(x.isinf().sum())
     if nan or inf:
         raise InputError(f"got {nan} NaN and {inf} infinite values among {x.numel()}; {WANTED}: find their source")
-    raise InputError(f"got values from {low:g} to {high:g}; {WANTED}: {_range_guess(low, high)}")
+    raise InputError(f"got values from {low:.9g} to {high:.9g}; {WANTED}: {_range_guess(low, high)}")
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:
@@ -96,9 +96,11 @@ def _channel_guess(shape: tuple[int, ...]) -> str:
 
 
 def _range_guess(low: float, high: float) -> str:
-    if low >= 0 and 1.5 < high <= 255:
+    if low >= -0.01 and high <= 1.01:
+        return "a rounding's excess, or an attack's? clamp to [0,1]"
+    if low >= 0 and 2 <= high <= 255:
         return "whole levels? divide by 255"
-    if low >= -1 and high <= 1:
+    if -1 <= low < -0.1 and high <= 1:
         return "a range of -1 to 1? use (x + 1) / 2"
     if -10 <= low < 0 and high <= 10:
         return "normalised by mean and std? transform before normalising; an attack's step? clamp to [0,1]"

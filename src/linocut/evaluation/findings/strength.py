@@ -104,8 +104,16 @@ def ascent(record: Record, norm: str) -> Finding:
     name = f"{norm}/pgd-published"
     rows = [row for row in record.of.get(name, {}).values() if row.loss_start is not None and row.loss_end is not None]
     if not rows and record.of.get(name):
-        told = "The published attack met no example that is classified rightly."
-        return Finding(code="ascent", norm=norm, status=NOT_APPLICABLE, sentence=told)
+        if record.of[name].keys() <= record.wrong():
+            told = "The published attack met no example that is classified rightly."
+            return Finding(code="ascent", norm=norm, status=NOT_APPLICABLE, sentence=told)
+        return Finding(
+            code="ascent",
+            norm=norm,
+            status=FAIL,
+            sentence="The published attack never met a loss that is a number.",
+            advice="The logits are NaN or infinite where it walks, and no attack can climb them: mend the model.",
+        )
     if not rows:
         return _missing("ascent", norm, "the published attack")
     lower = Share(sum(row.loss_end < row.loss_start for row in rows), len(rows))  # type: ignore[operator]

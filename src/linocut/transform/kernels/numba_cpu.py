@@ -26,8 +26,8 @@ def blur(x: Tensor, rule: BlurRule) -> tuple[Tensor, Tensor]:
     from linocut.transform.kernels.numba_blur import blur_strips
 
     B, C, H, W = x.shape
-    y = torch.empty(x.shape, dtype=torch.int16)
-    level = torch.empty(x.shape, dtype=torch.uint8)
+    y = x.new_empty(x.shape, dtype=torch.int16)
+    level = x.new_empty(x.shape, dtype=torch.uint8)
     planes = (t.reshape(B * C, H, W).numpy() for t in (x.detach().contiguous(), y, level))
     x_P, y_P, level_P = planes
     rows = max(1, STRIP_PIXELS // max(W, 1))
@@ -45,7 +45,7 @@ def blur_transpose(grad: Tensor, level: Tensor, rule: BlurRule) -> Tensor:
     from linocut.transform.kernels.numba_blur import transpose_planes
 
     B, C, H, W = grad.shape
-    out = torch.empty(grad.shape, dtype=torch.float32)
+    out = grad.new_empty(grad.shape, dtype=torch.float32)
     grad_P, level_P, out_P = (
         t.reshape(B * C, H, W).numpy() for t in (grad.detach().contiguous(), level.contiguous(), out)
     )
@@ -65,9 +65,9 @@ def find_palette(y: Tensor, rule: PaletteRule) -> tuple[Tensor, Tensor, Tensor]:
     K = rule.most_colors(C, H, W)
     if max(H, W) > rule.thumbnail_size:
         y = shrink(y, rule.thumbnail_size)
-    palette = torch.zeros(B, K, C, dtype=torch.int16)
-    population = torch.zeros(B, K, dtype=torch.int32)
-    num_colors = torch.zeros(B, dtype=torch.int32)
+    palette = y.new_zeros((B, K, C), dtype=torch.int16)
+    population = y.new_zeros((B, K), dtype=torch.int32)
+    num_colors = y.new_zeros(B, dtype=torch.int32)
     y_B = y.contiguous().flatten(2).numpy()
     palette_B, population_B, num_B = (t.numpy() for t in (palette, population, num_colors))
     settings = (
@@ -90,7 +90,7 @@ def shrink(y: Tensor, size: int) -> Tensor:
     from linocut.transform.kernels.numba_thumbnail import thumbnails
 
     B, C, H, W = y.shape
-    small = torch.empty(B, C, min(H, size), min(W, size), dtype=torch.int16)
+    small = y.new_empty((B, C, min(H, size), min(W, size)), dtype=torch.int16)
     y_B, small_B = y.contiguous().numpy(), small.numpy()
     share("thumbnails", B, lambda first, end: thumbnails(y_B, size, first, end, small_B))
     return small
@@ -100,7 +100,7 @@ def paint(y: Tensor, palette: Tensor, num_colors: Tensor) -> Tensor:
     from linocut.transform.kernels.numba_paint import paint_chunks
 
     B, C, H, W = y.shape
-    out = torch.empty(y.shape, dtype=torch.float32)
+    out = y.new_empty(y.shape, dtype=torch.float32)
     y_B, out_B = y.contiguous().reshape(B, C, H * W).numpy(), out.reshape(B, C, H * W).numpy()
     palette_B, num_B = palette.contiguous().numpy(), num_colors.numpy()
     share(
@@ -115,7 +115,7 @@ def paint_linf(y: Tensor, colors: Tensor) -> Tensor:
     from linocut.transform.kernels.numba_linf import paint_chunks
 
     B, C, H, W = y.shape
-    out = torch.empty(y.shape, dtype=torch.float32)
+    out = y.new_empty(y.shape, dtype=torch.float32)
     y_B, out_B = y.contiguous().reshape(B, C, H * W).numpy(), out.reshape(B, C, H * W).numpy()
     codes = np.zeros((len(colors), 3), dtype=np.int16)
     codes[:, :C] = colors.numpy()
@@ -132,7 +132,7 @@ def through_soft_codebook(grad: Tensor, y: Tensor, palette: Tensor, num_colors: 
     from linocut.transform.kernels.numba_soft import soft_chunks
 
     B, C, H, W = y.shape
-    out = torch.empty(y.shape, dtype=torch.float32)
+    out = y.new_empty(y.shape, dtype=torch.float32)
     grad_B, y_B, out_B = (
         t.reshape(B, C, H * W).numpy() for t in (grad.detach().float().contiguous(), y.contiguous(), out)
     )

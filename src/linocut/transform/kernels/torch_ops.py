@@ -15,7 +15,7 @@ from linocut.transform.kernels.torch_palette import find_palette
 from linocut.transform.kernels.torch_soft import through_soft_codebook
 from linocut.transform.settings import FULL_SCALE, BlurRule
 
-__all__ = ["blur", "blur_transpose", "find_palette", "paint", "paint_linf", "through_soft_codebook"]
+__all__ = ["blur", "blur_along", "blur_transpose", "find_palette", "paint", "paint_linf", "through_soft_codebook"]
 
 
 def blur(x: torch.Tensor, rule: BlurRule) -> tuple[torch.Tensor, torch.Tensor]:
@@ -58,6 +58,23 @@ def blur_transpose(grad: torch.Tensor, level: torch.Tensor, rule: BlurRule) -> t
                     share = _scatter(share, [w / 2**s for w in weights], dim)
             back[p] += share
     return back.view(grad.shape)
+
+
+def blur_along(direction: torch.Tensor, level: torch.Tensor, rule: BlurRule) -> torch.Tensor:
+    """How the blur's output moves with its input, the kernel choice frozen: what blur_transpose is the transpose of."""
+    planes, levels = direction.reshape(-1, *direction.shape[2:]), level.reshape(-1, *direction.shape[2:])
+    moved = torch.zeros(planes.shape, dtype=direction.dtype, device=direction.device)
+    for p in _slices(len(planes), planes[:1].numel(), direction.device):
+        for i, size in enumerate(rule.kernel_sizes):
+            part = planes[p]
+            if size > 1:
+                weights, s = reference.gaussian_weights(size)
+                for dim in (1, 2):
+                    length = part.shape[dim]
+                    wide = part.index_select(dim, _reflect(length, size // 2, part.device))
+                    part = sum(wide.narrow(dim, j, length) * (w / 2**s) for j, w in enumerate(weights))
+            moved[p] += part * (levels[p] == i)
+    return moved.view(direction.shape)
 
 
 def paint(y: torch.Tensor, palette: torch.Tensor, num_colors: torch.Tensor) -> torch.Tensor:
