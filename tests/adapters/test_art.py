@@ -96,6 +96,11 @@ def test_settings_are_checked_and_can_be_changed():
     assert defence.transform.settings()["eps"] == 0.1
     with pytest.raises(InputError, match="eps"):
         EssentialFeaturesART(eps=8)
+    defence.set_params(eps=0.2, softness=0.5)
+    assert defence.transform.settings()["eps"] == 0.2
+    with pytest.raises(TypeError, match="colours"):
+        defence.set_params(colours=3)
+    defence.set_params(settings={"eps": 0.1})
     x = np.random.default_rng(0).random((2, 3, 5, 5), dtype=np.float32)
     painted, labels = defence(x, np.array([1, 2]))
     assert np.array_equal(painted, EssentialFeatures(eps=0.1)(torch.from_numpy(x)).numpy())

@@ -49,6 +49,12 @@ def test_a_file_named_twice_is_done_once(tree, tmp_path):
     assert len(plan([str(folder), str(folder / "x.png"), str(folder / "*.png")], tmp_path / "out")) == 1
 
 
+def test_a_link_to_a_file_beside_it_is_a_file_too(tree, tmp_path):
+    folder = tree("real.png")
+    (folder / "alias.png").symlink_to("real.png")
+    assert written(plan([str(folder)], tmp_path / "out"), tmp_path / "out") == {"real.png", "alias.png"}
+
+
 def test_names_that_clash_keep_their_suffix(tree, tmp_path):
     folder = tree("x.jpg", "x.bmp", "X.gif", "y.png")
     jobs = plan([str(folder)], tmp_path / "out")

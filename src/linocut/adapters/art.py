@@ -35,6 +35,18 @@ class EssentialFeaturesART(PreprocessorPyTorch):
         """The transformed images and the labels as they came."""
         return self.transform(x), y
 
+    def set_params(self, **settings: Any) -> None:
+        """Changes these keyword arguments of EssentialFeatures; one that it does not have is refused.
+
+        `settings`, the one name that ART knows, stands for all of them.
+        """
+        before, self.settings = self.settings, {**settings.pop("settings", self.settings), **settings}
+        try:
+            self._check_params()
+        except Exception:
+            self.settings = before
+            raise
+
     def _check_params(self) -> None:
         """Makes the transform anew, which checks the settings; ART calls this after set_params."""
         self.transform = EssentialFeatures(**self.settings)

@@ -31,7 +31,8 @@ def plan(inputs: Sequence[str], out: Path, *, explain: bool = False) -> list[Job
     found: dict[Path, Path] = {}
     for given in inputs:
         for source, relative in _expand(given):
-            found.setdefault(source.resolve(), relative)
+            # By its own name, not by what a link of that name points to: both are somebody's files.
+            found.setdefault(source.parent.resolve() / source.name, relative)
     if not found:
         raise InputError(f"no image files in {', '.join(inputs)} (looked for {', '.join(sorted(image_suffixes()))})")
     names = _distinct(found)
