@@ -50,6 +50,14 @@ def test_a_folder_is_transformed_and_summed_up(folder, tmp_path):
     assert str(tmp_path / "out") in result.stdout.replace("\n", "")
 
 
+def test_a_backend_that_does_not_work_here_is_refused_before_any_file(folder, tmp_path, monkeypatch):
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    result = call("transform", folder, "--out", tmp_path / "out", "--backend", "triton", "--device", "cpu")
+    assert result.exit_code == 2
+    assert "backend 'triton'" in result.output
+    assert not (tmp_path / "out").exists()
+
+
 def test_json_is_all_there_is_on_standard_output(folder, tmp_path):
     result = transform(folder, "--out", tmp_path / "out", "--json", "--eps", "8/255", "--preset", "imagenette")
     report = json.loads(result.stdout)

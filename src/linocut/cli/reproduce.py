@@ -67,7 +67,7 @@ def reproduce(
 
     rows = chosen(dataset, row or (), table, assign or ())
     chosen_scale = scale_named(scale)
-    with stops(minutes):
+    with stops(minutes, saving=not dry_run):
         if not as_json:
             typer.echo("Timing a few steps of each network that was not timed here before ...", err=True)
         reproduction = prepare(

@@ -7,7 +7,7 @@ import typer
 
 
 @contextmanager
-def stops(minutes: float | None) -> Iterator[None]:
+def stops(minutes: float | None, *, saving: bool = True) -> Iterator[None]:
     """Inside, SIGTERM, SIGINT and the end of the minutes end the command with their own status and a word of advice."""
     from linocut.recipes.reproduce.interruption import Stopped, Stopwatch
 
@@ -17,5 +17,6 @@ def stops(minutes: float | None) -> Iterator[None]:
             yield
     except Stopped as stopped:
         why = f"the {minutes:g} minutes are over" if watch.over else str(stopped)
-        typer.echo(f"\n{why}; what was made is saved: run the same command again to go on", err=True)
+        advice = "what was made is saved: run the same command again to go on" if saving else "nothing was made"
+        typer.echo(f"\n{why}; {advice}", err=True)
         raise typer.Exit(watch.status(stopped)) from None

@@ -53,6 +53,7 @@ def transform(
     from linocut.errors import InputError
     from linocut.recipes import device_choice, figures, file_plan, strip, transform_files
     from linocut.recipes.transform_summary import as_record, summarize
+    from linocut.transform.kernels import dispatch
     from linocut.transform.modules import EssentialFeatures
     from linocut.transform.presets import preset_settings
 
@@ -73,6 +74,7 @@ def transform(
     chosen = preset_settings(preset, image_size) if preset else {}
     features = EssentialFeatures(**{**chosen, **{key: value for key, value in given.items() if value is not None}})
     where = device_choice.choose(device)
+    dispatch.backend(features.settings()["backend"], where)  # one that does not work here is refused before any file
     if figure is not None:
         figures.check_ending(figure)
     jobs = file_plan.plan(inputs, out, explain=explain)
