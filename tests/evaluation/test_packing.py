@@ -9,15 +9,14 @@ from evaluation_cases import CLEAN, LINF, SMALL_PLAN, Linear, direction, line, p
 from linocut.attacks.pgd import PGD
 from linocut.attacks.threat import ThreatModel
 from linocut.errors import InputError
+from linocut.evaluation import columns, shards, xz
 from linocut.evaluation import header as headers
-from linocut.evaluation import shards, xz
 from linocut.evaluation.balls import holds
 from linocut.evaluation.case import predict, unit
 from linocut.evaluation.levels import all_bits, in_levels
 from linocut.evaluation.packing import Parcel, pack
 from linocut.evaluation.pictures import Pictures, changes, unpacked
 from linocut.evaluation.record import Record
-from linocut.evaluation.rows import to_line
 from linocut.evaluation.verify import verify
 from linocut.report.sidecar import Sidecar
 
@@ -164,9 +163,9 @@ def test_natural_images_that_are_too_few_or_damaged_are_refused(packed, tmp_path
 
 def test_rows_of_left_out_examples_are_missed_too(packed, tmp_path):
     target, _ = packed(20)
-    path, kept = target / "rows.jsonl.xz", set(shards.read(tmp_path / "natural.safetensors.xz")["example"].tolist())
+    kept = set(shards.read(tmp_path / "natural.safetensors.xz")["example"].tolist())
     rows = [row for row in Record.read(target).rows if row.entry != "l2/pgd-margin" or row.example in kept]
-    path.write_bytes(xz.compressed("".join(map(to_line, rows)).encode()))
+    columns.write(target, rows, headers.read(target)["settings"]["seed"])
     lacking, failure = verify(target, MODEL, CPU).failures
     assert lacking.startswith("l2/pgd-margin")
     assert lacking.endswith("rows were removed")
@@ -219,6 +218,14 @@ def test_what_follows_the_streams_is_told(ending):
         xz.decompressed(xz.compressed(b"rows") + ending, "it")
     with pytest.raises(InputError, match="damaged"):
         xz.decompressed(b"", "it")
+
+
+def test_a_file_that_would_fill_the_memory_is_told(monkeypatch):
+    monkeypatch.setattr(xz, "PIECE", 1000)
+    monkeypatch.setattr(xz, "MOST", 2500)
+    assert len(xz.decompressed(xz.compressed(bytes(2500)), "it")) == 2500
+    with pytest.raises(InputError, match="more than 2,500 bytes"):
+        xz.decompressed(xz.compressed(bytes(2501)), "it")
 
 
 def test_a_packed_ledger_keeps_what_a_report_shows(packed):

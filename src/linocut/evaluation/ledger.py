@@ -3,7 +3,7 @@
     DIR/header.json          settings, entries, versions, hashes, command
     DIR/parts/rank-0.jsonl   what a worker appends, synced batch by batch
     DIR/rows.jsonl           the merged rows, in canonical order; the parts are gone then
-    DIR/rows.jsonl.xz        the same lines in a packed ledger, which nobody appends to
+    DIR/rows.safetensors.xz  the same rows in a packed ledger, which nobody appends to: columns.py
     DIR/images/...           see shards.py
 
 A row's key is (entry, example); where a key comes twice the later line holds, so that a batch which a crash
@@ -18,8 +18,8 @@ from pathlib import Path
 import torch
 
 from linocut.errors import InputError
+from linocut.evaluation import columns, shards
 from linocut.evaluation import header as headers
-from linocut.evaluation import shards, xz
 from linocut.evaluation.rows import Row, from_line, to_line
 from linocut.models.files import write_whole
 
@@ -50,27 +50,28 @@ class Ledger:
 
 
 def read_rows(folder: Path) -> list[Row]:
-    """All rows of a folder, merged or in parts, one a key, in the order they were written."""
-    merged = merged_file(folder)
-    paths = ([] if merged is None else [merged]) + sorted((folder / PARTS).glob("*.jsonl"))
+    """All rows of a folder, packed, merged or in parts, one a key, in the order they were written."""
+    if (folder / columns.NAME).exists():
+        header = headers.read(folder)
+        return columns.read(folder, most=len(header["entries"]) * int(header["settings"].get("n") or 0))
+    if (folder / headers.NAME).exists() and "packed" in headers.read(folder):
+        raise InputError(
+            f"{folder} is a packed ledger without {columns.NAME}: its rows were removed, or packed by an older "
+            "version. Fetch it again, or publish it again from the reproduction"
+        )
+    paths = [path for path in (folder / ROWS, *sorted((folder / PARTS).glob("*.jsonl"))) if path.exists()]
     rows = {row.key: row for path in paths for row in _read_file(path)}
     return list(rows.values())
 
 
 def merged_file(folder: Path) -> Path | None:
-    """The file of all rows, as it is or compressed; None before the merge."""
-    return next((path for path in (folder / ROWS, folder / f"{ROWS}{xz.SUFFIX}") if path.exists()), None)
+    """The file of all rows, as lines or packed; None before the merge."""
+    return next((path for path in (folder / columns.NAME, folder / ROWS) if path.exists()), None)
 
 
 def is_finished(folder: Path) -> bool:
     """Whether the run came to its end: its rows are merged, and no part waits for that."""
     return merged_file(folder) is not None and not any((folder / PARTS).glob("*.jsonl"))
-
-
-def content_of(path: Path) -> bytes:
-    """The lines of a file of rows, whether it is compressed or not."""
-    content = path.read_bytes()
-    return xz.decompressed(content, path) if path.suffix == xz.SUFFIX else content
 
 
 def canonical(rows: Iterable[Row], entries: Iterable[str]) -> list[Row]:
@@ -116,7 +117,7 @@ def _fetch_images(other: Path, folder: Path) -> None:
 
 def _read_file(path: Path) -> list[Row]:
     """The rows of one file; a torn last line is dropped with a warning, a damaged line elsewhere is refused."""
-    lines = content_of(path).splitlines(keepends=True)
+    lines = path.read_bytes().splitlines(keepends=True)
     rows: list[Row] = []
     for number, line in enumerate(lines, start=1):
         if not line.endswith(b"\n"):  # only the last can be so

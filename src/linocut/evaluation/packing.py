@@ -16,14 +16,13 @@ import torch
 
 from linocut.attacks.threat import ThreatModel
 from linocut.errors import InputError
+from linocut.evaluation import columns, shards, xz
 from linocut.evaluation import header as headers
-from linocut.evaluation import shards, xz
 from linocut.evaluation.case import Model, at_rest, unit
-from linocut.evaluation.ledger import ROWS
 from linocut.evaluation.levels import in_levels
 from linocut.evaluation.pictures import Pictures, changes
 from linocut.evaluation.record import Record
-from linocut.evaluation.rows import Row, to_line
+from linocut.evaluation.rows import Row
 from linocut.evaluation.sample import Sample
 from linocut.evaluation.verify import claims
 from linocut.models.files import write_whole
@@ -97,7 +96,7 @@ def pack(
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda pair: shards.write(*pair), written))
     rows = [replace(row, image=bench.digests.get(row.key)) for row in record.rows]
-    write_whole(target / f"{ROWS}{xz.SUFFIX}", xz.compressed("".join(map(to_line, rows)).encode()))
+    columns.write(target, rows, record.settings["seed"])
     told = {"images": len(parcel.kept), "of": len(record.of["clean"]), "natural": natural}
     told |= {"rounded": bench.rounded, "exact": len(bench.digests) - bench.rounded}
     told |= {"claims": kept_claims, "left_out": all_claims - kept_claims, "rows": len(rows), "note": NOTE}

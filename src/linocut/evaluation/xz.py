@@ -8,6 +8,7 @@ from linocut.errors import InputError
 SUFFIX = ".xz"
 PRESET = 6
 PIECE = 1 << 22  # bytes that one thread takes at a time; the pieces are streams of one file
+MOST = 1 << 30  # bytes that a file may hold: a few kilobytes can be made to hold any number
 
 
 def compressed(content: bytes) -> bytes:
@@ -28,7 +29,9 @@ def decompressed(content: bytes, source: object) -> bytes:
     try:
         while content or not pieces:
             stream = lzma.LZMADecompressor(lzma.FORMAT_XZ)
-            pieces.append(stream.decompress(content))
+            pieces.append(stream.decompress(content, max_length=MOST + 1))
+            if sum(map(len, pieces)) > MOST:
+                raise lzma.LZMAError(f"it holds more than {MOST:,} bytes")
             if not stream.eof:
                 raise lzma.LZMAError("it ends too soon")
             content = stream.unused_data

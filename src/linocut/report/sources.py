@@ -10,7 +10,7 @@ from typing import Any
 from linocut.errors import InputError
 from linocut.evaluation import header as headers
 from linocut.evaluation.findings import FAIL, OK, WARN, Finding, find
-from linocut.evaluation.ledger import content_of, is_finished, merged_file
+from linocut.evaluation.ledger import ROWS, is_finished, merged_file
 from linocut.evaluation.missing import missing
 from linocut.evaluation.record import Record
 from linocut.report.accuracy import PUBLISHED, SAME, WORST, Line, accuracies
@@ -170,7 +170,7 @@ def _check_whole(record: Record, folder: Path) -> None:
     if rows is None or not is_finished(folder):
         return
     clean, n = len(record.of["clean"]), record.settings.get("n")
-    if clean != n or not content_of(rows).endswith(b"\n"):
+    if clean != n or (rows.name == ROWS and not rows.read_bytes().endswith(b"\n")):
         raise InputError(f"{rows} is damaged: it has {clean} of {n} examples, or its last line is cut short")
     known = record.settings.keys() >= {"size", "n", "batch_size", "seed"}
     for name, count in (missing(record) if known else {}).items():

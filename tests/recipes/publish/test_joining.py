@@ -182,7 +182,7 @@ def test_what_is_not_whole_is_refused_before_anything_changes(spoil, published, 
     shutil.copytree(published, other)
     ledger = other / BASE / "ledger-random-noise"
     if spoil == "damaged":
-        rows = ledger / "rows.jsonl.xz"
+        rows = ledger / "rows.safetensors.xz"
         rows.write_bytes(rows.read_bytes()[:-40])
     elif spoil == "missing":
         shutil.rmtree(ledger)

@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 from linocut.cli import app
 from linocut.errors import InputError
+from linocut.evaluation import columns
+from linocut.evaluation import header as headers
 from linocut.evaluation import ledger as ledgers
 from linocut.evaluation.pictures import Pictures
 from linocut.evaluation.record import Record
@@ -43,7 +45,7 @@ def test_the_folder_holds_what_a_stranger_needs(published):
     assert (published / FIXED / "codebook.json").is_file()
     for ledger in LEDGERS:
         held = {path.name for path in (published / ledger).iterdir()}
-        assert held == {"header.json", "rows.jsonl.xz", "images", "figures", "verification.json"}
+        assert held == {"header.json", "rows.safetensors.xz", "images", "figures", "verification.json"}
 
 
 @pytest.mark.parametrize("ledger", LEDGERS)
@@ -155,7 +157,7 @@ def test_a_flipped_bit_is_found(moved):
     assert all("not kept" in failure for failure in replay(ledger, device_name="cpu").failures)
     shard.write_bytes(whole)
     assert not replay(ledger, device_name="cpu").failures
-    flip(ledger / "rows.jsonl.xz")
+    flip(ledger / "rows.safetensors.xz")
     with pytest.raises(InputError, match="damaged"):
         replay(ledger, device_name="cpu")
     refused = call("verify", ledger, "--device", "cpu")
@@ -167,9 +169,21 @@ def test_a_row_that_was_altered_or_robbed_of_its_image_fails(moved):
     rows = ledgers.read_rows(ledger)
     claim = next(row for row in rows if row.image)
     for image in ("0" * 16, None):
-        changed = [ledgers.to_line(_with(row, image) if row is claim else row) for row in rows]
-        (ledger / "rows.jsonl.xz").write_bytes(lzma.compress("".join(changed).encode()))
+        seed = headers.read(ledger)["settings"]["seed"]
+        columns.write(ledger, [_with(row, image) if row is claim else row for row in rows], seed)
         assert replay(ledger, device_name="cpu").failures
+
+
+@pytest.mark.parametrize("change", ["seed", "config"])
+def test_a_header_that_was_altered_is_denied_by_the_rows(change, moved):
+    ledger = moved / LEDGERS[0]
+    header = json.loads((ledger / headers.NAME).read_text())
+    if change == "seed":
+        header["settings"]["seed"] += 1
+    else:
+        header["entries"]["clean"]["config"] = "another"
+    (ledger / headers.NAME).write_text(json.dumps(header))
+    assert replay(ledger, device_name="cpu").failures
 
 
 def _with(row, image):
