@@ -22,6 +22,7 @@ from linocut.cli import (
     transform,
     verify,
 )
+from linocut.cli.memory import keep_freed_memory
 from linocut.errors import InputError, told_of_own_code
 
 
@@ -75,4 +76,5 @@ def linocut(
 
 
 def main() -> None:
+    keep_freed_memory()
     app()
