@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from linocut.cli import app
 from linocut.models import load
+from linocut.recipes.training import recipe
 
 pytest.importorskip("sklearn")
 QUICK = ["--set", "epochs=1", "--set", "num_steps=1", "--set", "batch_size=256", "--device", "cpu"]
@@ -36,6 +37,52 @@ def test_a_recipe_becomes_a_model_with_card_log_and_curves(tmp_path):
     changed = run("--recipe", "smoke/baseline", *QUICK, "--set", "seed=3", "--out", tmp_path / "run", "--resume")
     assert changed.exit_code == 2
     assert "seed was 0 and is 3" in changed.output
+
+
+def test_a_run_is_repeated_from_its_config(tmp_path):
+    first, again = tmp_path / "first", tmp_path / "again"
+    for named, out, more in (("smoke/acab-retrained", first, QUICK), (first / "config.json", again, QUICK[-2:])):
+        done = run("--recipe", named, *more, "--out", out)
+        assert done.exit_code == 0, done.output
+    cards = [json.loads((out / "model" / "card.json").read_text()) for out in (first, again)]
+    assert cards[0] == cards[1]  # the hash of the weights too
+
+
+@pytest.mark.parametrize("content", [None, "{", "[1]", "[" * 10**5, '{"epochs": 3}', '{"recipe": 5}'])
+def test_a_file_that_is_no_config_is_refused(content, tmp_path):
+    file = tmp_path / "config.json"
+    if content is not None:
+        file.write_text(content)
+    refused = run("--recipe", file, "--out", tmp_path / "run")
+    assert refused.exit_code == 2
+    assert str(file) in refused.output
+    assert refused.output.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"epochs": 2.5},
+        {"epochs": True},
+        {"flip": "no"},
+        {"seed": None},
+        {"transform": "abc"},
+        {"batch_size": 64.0},
+        {"learning_rate": True},
+        {"num_steps": None},
+        {"epoch": 3},
+        {"eps": 5},
+    ],
+)
+def test_a_config_whose_values_are_of_another_type_is_refused(change, tmp_path):
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(recipe("smoke").to_json() | change))
+    refused = run("--recipe", file, "--out", tmp_path / "run")
+    assert refused.exit_code == 2
+    assert str(file) in refused.output
+    assert next(iter(change)) in refused.output
+    assert refused.output.count("\n") == 1
 
 
 def test_the_progress_bar_shows_what_matters(tmp_path):

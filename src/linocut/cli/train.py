@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def train(
-    recipe: Annotated[str, typer.Option(help="smoke, or for example cifar-10/acab-retrained; see --list")] = "smoke",
+    recipe: Annotated[
+        str,
+        typer.Option(help="smoke, or for example cifar-10/acab-retrained, see --list; or the config.json of a run"),
+    ] = "smoke",
     assign: Annotated[list[str] | None, typer.Option("--set", help="field=value, as often as needed")] = None,
     data: Annotated[
         Path | None, typer.Option("--data", "--root", envvar="LINOCUT_DATA", help="the folder that holds the data sets")
