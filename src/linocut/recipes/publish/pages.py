@@ -5,6 +5,7 @@ from pathlib import Path
 
 from linocut.evaluation.record import Record
 from linocut.models.files import write_whole
+from linocut.recipes.publish import provenance
 from linocut.recipes.publish.catalogue import Catalogue
 from linocut.recipes.publish.finished import work_at
 from linocut.recipes.publish.wording import Wording
@@ -16,6 +17,7 @@ from linocut.recipes.training.rows import plain_row
 from linocut.report import write as write_report
 
 OVERVIEW, TABLE = "overview.md", "overview.csv"
+PREFACE = f"[Where each number comes from]({provenance.NAME}): its ledger, how to check it, how to repeat it.\n\n"
 Written = Callable[[str, Collection[str]], Path | None]
 
 
@@ -42,7 +44,7 @@ def write_pages(
     known: Mapping[str, Sequence[Record]],
     wording: Wording,
 ) -> None:
-    """Writes overview.md and overview.csv, and DATA/report/ of the data sets that are due.
+    """Writes overview.md, overview.csv and provenance.md, and DATA/report/ of the data sets that are due.
 
     written: for a data set and its lines of the table, a report that says just that, if there is one. at_hand: folders
     whose ledgers have pictures and losses to show, which the packed ones have not, by place; known: records that need
@@ -54,8 +56,11 @@ def write_pages(
         or [Record.read(results / work.place / name) for name in catalogue.works[work.place]["ledgers"]]
         for work in works
     }
-    markdown, table = overview_texts(_title([work.data_set for work in works]), works, records)
+    title = _title([work.data_set for work in works])
+    markdown, table = overview_texts(title, works, records, preface=PREFACE)
     write_whole(results / OVERVIEW, markdown.encode())
+    named = {place: dict(zip(catalogue.works[place]["ledgers"], held, strict=True)) for place, held in records.items()}
+    write_whole(results / provenance.NAME, provenance.provenance(results, works, named).encode())
     write_whole(results / TABLE, table.encode())
     for data_set in due:
         target = results / data_set / REPORT

@@ -86,11 +86,11 @@ def worst(judged: Sequence[Record], norm: str) -> tuple[set[int], set[int]]:
 
 def _line(group: Sequence[Work], records: Records) -> Line:
     first = group[0]
-    shares = [_shares(records[work.place]) for work in group]
+    each_seed = [shares(records[work.place]) for work in group]
     paper = _paper(first)
     cells = {}
     for column in COLUMNS:
-        found = [each[column] for each in shares if column in each]
+        found = [each[column] for each in each_seed if column in each]
         if found:
             percents = [share.percent for share in found]
             bounds = percents if len(found) > 1 else found[0].interval
@@ -112,7 +112,7 @@ def _line(group: Sequence[Work], records: Records) -> Line:
     )
 
 
-def _shares(judged: Sequence[Record]) -> dict[str, Share]:
+def shares(judged: Sequence[Record]) -> dict[str, Share]:
     """The accuracies of one network."""
     first = judged[0]
     found = {"clean": first.clean}
@@ -143,13 +143,14 @@ def _paper(work: Work) -> PaperRow | None:
 
 def legend(found: Sequence[Line]) -> list[str]:
     """What the figures and the columns mean."""
-    several = any(len(line.seeds) > 1 for line in found)
-    bounds = "the mean over seeds (lowest–highest)" if several else "the share (95 % interval)"
+    numbers = {min(len(line.seeds), 2) for line in found}
+    bounds = {1: "the share (95 % interval)", 2: "the mean over seeds (lowest–highest)"}
+    told = bounds[numbers.pop()] if len(numbers) == 1 else f"{bounds[1]}; of several seeds {bounds[2]}"
     paper = any(cell.paper is not None for line in found for cell in line.cells.values())
     count = shared_count(found)
     of = "" if count is None else f" of {count} images"
     return [
-        f"Accuracy in per cent{of}: {bounds}" + (" [the paper's figure]." if paper else "."),
+        f"Accuracy in per cent{of}: {told}" + (" [the paper's figure]." if paper else "."),
         "PGD and Square: as published (a fixed codebook's PGD is the loop of Chen et al.). "
         "Worst: an image counts only if every attack of every suite that it met failed.",
         "Checks: where one fails, take the worst case as an upper bound; the report says why.",

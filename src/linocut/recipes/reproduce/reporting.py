@@ -58,12 +58,14 @@ class WriteReport(Step):
         return found
 
 
-def overview_texts(title: str, works: Sequence[Work], records: overview.Records) -> tuple[str, str]:
-    """The overview with its verdict as Markdown, and its figures as CSV."""
+def overview_texts(
+    title: str, works: Sequence[Work], records: overview.Records, *, preface: str = ""
+) -> tuple[str, str]:
+    """The overview with its verdict as Markdown, and its figures as CSV; the preface stands before the table."""
     found = overview.lines(works, records)
     told = "\n".join(f"- {sentence}" for sentence in verdict.sentences(works, records))
     notes = notes_of(works) + search_notes(works, records)
-    text = f"# {title}\n\n{overview.as_markdown(found, notes)}\n"
+    text = f"# {title}\n\n{preface}{overview.as_markdown(found, notes)}\n"
     return text + (f"## Verdict\n\n{told}\n" if told else ""), overview.as_csv(found)
 
 
