@@ -203,8 +203,17 @@ def lasting(place, row, norm, rounded=False, seed=0):
 )
 def test_the_page_counts_the_images_on_which_two_rows_differ(place, row, norm, gained, lost):
     base = "baseline" + row[row.find("+") :] * ("+" in row)
-    mine, theirs = lasting(place, row, norm), lasting(place, base, norm)
-    assert (len(mine - theirs), len(theirs - mine)) == (gained, lost)
+    assert differing(lasting(place, row, norm), lasting(place, base, norm)) == (gained, lost)
+    assert told(gained, lost)
+
+
+def differing(mine, theirs):
+    """How many images hold only in the one, and only in the other."""
+    return len(mine - theirs), len(theirs - mine)
+
+
+def told(gained, lost):
+    return re.search(rf"\b{gained} (images )?(hold only [a-z ]+,|against) {lost}\b", EVIDENCE.read_text())
 
 
 @pytest.mark.parametrize(
@@ -218,12 +227,28 @@ def test_the_page_counts_the_images_on_which_two_rows_differ(place, row, norm, g
 )
 def test_the_page_counts_the_images_with_the_second_seed(row, norm, gained, lost):
     mine, theirs = (lasting("cifar-10", each, norm, seed=1) for each in (row, "baseline"))
-    assert (len(mine - theirs), len(theirs - mine)) == (gained, lost)
+    assert differing(mine, theirs) == (gained, lost)
+    assert told(gained, lost)
 
 
 def test_the_page_counts_what_training_in_l2_changes():
     mine, theirs = lasting("l2-training/cifar-10", f"baseline{L2}", "l2"), lasting("cifar-10", "baseline", "l2")
-    assert (len(mine - theirs), len(theirs - mine)) == (432, 6)
+    assert differing(mine, theirs) == (432, 6)
+    assert told(432, 6)
+
+
+def test_the_conclusions_say_what_transforms_cost():
+    def costs(place, *rows, base="baseline", seed=0):
+        held = [len(lasting(place, row, "linf", seed=seed)) for row in (base, *rows)]
+        return [f"{(held[0] - each) / 20:g}" for each in held[1:]]
+
+    whole, book, blur, fixed = costs("cifar-10", "acab-retrained", "ac-retrained", "ab-retrained", "fixed-retrained")
+    again = costs("cifar-10", "acab-retrained", "ac-retrained", seed=1)
+    [large] = costs("wrn-34-10/cifar-10", f"acab-retrained{SHORT}", base=f"baseline{SHORT}")
+    page = (RESULTS / "README.md").read_text()
+    assert f"AC+AB {whole} points in the worst case, AC {book}, AB {blur}, 300 fixed codes {fixed}." in page
+    assert f"A second seed says {again[0]} and {again[1]} for the first two" in page
+    assert f"trained briefly, {large}." in page
 
 
 @pytest.mark.parametrize(
