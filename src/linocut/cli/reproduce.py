@@ -35,6 +35,10 @@ def reproduce(
             "the paper's recipes; smoke: tests the code"
         ),
     ] = "small",
+    image_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="side of RESISC45's and Imagenette's pictures; else the scale's (64 or the paper's)"),
+    ] = None,
     assign: Annotated[
         list[str] | None, typer.Option("--set", help="field=value of every training, twins too; as often as needed")
     ] = None,
@@ -66,7 +70,7 @@ def reproduce(
     from linocut.training.world import local_device
 
     rows = chosen(dataset, row or (), table, assign or ())
-    chosen_scale = scale_named(scale)
+    chosen_scale = scale_named(scale, image_size)
     with stops(minutes, saving=not dry_run):
         if not as_json:
             typer.echo("Timing a few steps of each network that was not timed here before ...", err=True)

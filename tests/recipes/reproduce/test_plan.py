@@ -54,10 +54,10 @@ def test_the_tables_hold_the_papers_rows(data_set):
 @pytest.mark.parametrize("data_set", DATA_SETS)
 def test_decisions_change_one_setting_of_the_papers_transform(data_set):
     usual, *others = rows_of("decisions", data_set)[1:]
-    before = scales.small(data_set, usual, 0, Shelf(None), GPU).config.transform["settings"]
+    before = scales.scale_named("small")(data_set, usual, 0, Shelf(None), GPU).config.transform["settings"]
     seen = []
     for row in others:
-        after = scales.small(data_set, row, 0, Shelf(None), GPU).config.transform["settings"]
+        after = scales.scale_named("small")(data_set, row, 0, Shelf(None), GPU).config.transform["settings"]
         seen += [(name, str(after[name])) for name in after if after[name] != before[name]]
     assert len(seen) == len(set(seen)) == len(others)  # each another one
 
@@ -67,7 +67,8 @@ def test_a_changed_row_has_its_base_and_no_figure_of_the_paper():
     assert (base_row(row), words(row)) == ("baseline", "ATTA + AC, pretrained, separation=2, lloyd_steps=1")
     assert base_row("natural-acab-retrained+epochs=3") == "natural+epochs=3"
     assert words("baseline+epochs=3") == "ATTA, epochs=3"
-    changed, usual = (scales.small("mnist", name, 0, Shelf(None), GPU) for name in (row, "ac-pretrained"))
+    small = scales.scale_named("small")
+    changed, usual = (small("mnist", name, 0, Shelf(None), GPU) for name in (row, "ac-pretrained"))
     assert overview._paper(usual) is not None
     assert overview._paper(changed) is None
     assert changed.comes_later
@@ -126,30 +127,30 @@ def test_rows_have_plain_names():
 @pytest.mark.parametrize("row", ["baseline", "fixed-retrained", "natural-acab-pretrained"])
 def test_every_scale_has_a_work_for_every_row(data_set, row):
     shelf = Shelf(None)
-    small = scales.small(data_set, row, 3, shelf, GPU)
+    small = scales.scale_named("small")(data_set, row, 3, shelf, GPU)
     assert small.config.seed == 3
     assert [judgement.suite for judgement in small.judgements] == ["paper", "strong"]
     assert small.judgements[0].n is None
     assert small.judgements[1].n <= 2000
     wanted = {"digits": "small-net", "mnist": "madry-net", "fashion-mnist": "madry-net"}.get(data_set, "wrn-16-4")
     assert small.config.architecture == wanted
-    smoke = scales.smoke(data_set, row, 0, shelf, GPU)
+    smoke = scales.scale_named("smoke")(data_set, row, 0, shelf, GPU)
     assert smoke.config.data_set == "digits"  # there are no files here
     assert "figures mean nothing" in smoke.note
     if data_set == "digits":
         with pytest.raises(InputError, match="not in the paper"):
-            scales.paper(data_set, row, 0, shelf, GPU)
+            scales.scale_named("paper")(data_set, row, 0, shelf, GPU)
     else:
-        paper = scales.paper(data_set, row, 0, shelf, GPU)
+        paper = scales.scale_named("paper")(data_set, row, 0, shelf, GPU)
         assert paper.config.precision == "float32"
         assert {judgement.n for judgement in paper.judgements} == {None}
-        large = scales.large(data_set, row, 0, shelf, GPU)
+        large = scales.scale_named("large")(data_set, row, 0, shelf, GPU)
         assert (large.config.architecture, large.config.image_size) == (
             paper.config.architecture,
             paper.config.image_size,
         )
         assert large.config.recipe == small.config.recipe
-        slow = scales.slow(data_set, row, 3, shelf, GPU)
+        slow = scales.scale_named("slow")(data_set, row, 3, shelf, GPU)
         assert slow.judgements == small.judgements
         assert (slow.config.recipe, slow.config.epochs, slow.config.num_steps) == (
             paper.config.recipe,
@@ -164,18 +165,34 @@ def test_every_scale_has_a_work_for_every_row(data_set, row):
 
 
 def test_small_is_a_network_of_a_few_megabytes_judged_on_2000_images():
-    small = scales.small("cifar-10", "baseline", 0, Shelf(None), GPU)
+    small = scales.scale_named("small")("cifar-10", "baseline", 0, Shelf(None), GPU)
     assert (small.config.architecture, small.config.half_weights) == ("wrn-16-4", True)
     assert [(judged.suite, judged.n, judged.batch_size) for judged in small.judgements] == [
         ("paper", None, 2000),
         ("strong", 2000, 2000),
     ]
-    assert not scales.smoke("cifar-10", "baseline", 0, Shelf(None), GPU).config.half_weights
-    assert not scales.paper("cifar-10", "baseline", 0, Shelf(None), GPU).config.half_weights
+    assert not scales.scale_named("smoke")("cifar-10", "baseline", 0, Shelf(None), GPU).config.half_weights
+    assert not scales.scale_named("paper")("cifar-10", "baseline", 0, Shelf(None), GPU).config.half_weights
+
+
+def test_pictures_take_the_size_that_is_asked_for_and_their_transform_follows():
+    asked = ("imagenette", "acab-retrained@separation=2", 0, Shelf(None), GPU)
+    papers, usual = scales.scale_named("large")(*asked), scales.scale_named("small")(*asked)
+    assert (papers.config.image_size, usual.config.image_size) == (224, 64)
+    assert usual.note.endswith("than the paper's, pictures of 64 pixels")
+    for name in ("large", "slow"):
+        work = scales.scale_named(name, 112)(*asked)
+        assert work.config.image_size == 112
+        assert work.config.transform["settings"]["kernel_sizes"] == [5, 3, 1]  # of 224 pixels: 11, 5, 3
+        assert work.config.transform["settings"]["separation"] == 2
+        assert work.note.endswith("pictures of 112 pixels")
+        assert "64" not in work.note
+    grey = ("mnist", "ac-retrained", 0, Shelf(None), GPU)
+    assert scales.scale_named("small", 112)(*grey) == scales.scale_named("small")(*grey)
 
 
 def test_smoke_takes_the_sets_own_images_where_they_are(data_root):
-    work = scales.smoke("mnist", "acab-retrained", 0, Shelf(data_root), GPU)
+    work = scales.scale_named("smoke")("mnist", "acab-retrained", 0, Shelf(data_root), GPU)
     assert work.config.data_set == "mnist"
     assert len(Shelf(data_root).train(work)) == 256
 
@@ -283,13 +300,13 @@ def test_the_verdict_follows_the_images_on_which_both_differ(gained, lost, said)
 @pytest.mark.parametrize("scale", ["small", "slow", "large"])
 def test_a_row_and_its_twin_are_searched_in_the_same_format(scale):
     for data_set in PAPER:
-        works = [scales.SCALES[scale](data_set, row, 0, Shelf(None), GPU) for row in rows_of("main", data_set)]
+        works = [scales.scale_named(scale)(data_set, row, 0, Shelf(None), GPU) for row in rows_of("main", data_set)]
         [used] = {judgement.precision for work in works for judgement in work.judgements}
         assert used == ("float32" if "mnist" in data_set else "bfloat16")
 
 
 def test_the_overview_says_where_rows_were_not_searched_alike():
-    works = [scales.small("mnist", row, 0, Shelf(None), GPU) for row in ("baseline", "ac-retrained")]
+    works = [scales.scale_named("small")("mnist", row, 0, Shelf(None), GPU) for row in ("baseline", "ac-retrained")]
 
     def judged(*formats):
         return {

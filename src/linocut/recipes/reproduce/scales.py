@@ -15,7 +15,7 @@ from linocut.recipes.training import recipe
 from linocut.recipes.training.rows import row_named, transform_for
 from linocut.training.config import TrainingConfig
 
-SMALL_SIDE, SMOKE_SIDE = 64, 32
+SIDES = {"small": 64, "slow": 64, "smoke": 32}  # of pictures, where a scale does not take the paper's
 SMOKE: dict[str, Any] = {
     "architecture": "small-net",
     "epochs": 2,
@@ -78,9 +78,6 @@ def small(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) 
     work = _quick(data_set, row, seed, numerics)
     if work.config.architecture != "madry-net":
         work = replace(work.with_config(architecture="wrn-16-4"), note=f"a smaller network and {work.note}")
-    if data_set in PICTURES:
-        config, note = at_size(work.config, row, SMALL_SIDE), f"{work.note}, pictures of {SMALL_SIDE} pixels"
-        work = replace(work, config=config, note=note)
     return work
 
 
@@ -102,8 +99,7 @@ def slow(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) -
         half_weights=quick.half_weights,
     )
     smaller = quick.architecture != published.architecture
-    pictures = f"pictures of {SMALL_SIDE} pixels" if data_set in PICTURES else ""
-    return replace(work, config=config, note=", ".join(filter(None, ["a smaller network" * smaller, pictures])))
+    return replace(work, config=config, note="a smaller network" * smaller)
 
 
 def smoke(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) -> Work:
@@ -115,8 +111,6 @@ def smoke(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) 
         return replace(work, train_images=256, note=f"a test of the code, its figures mean nothing{stand_in}")
     config = replace(recipe(f"{data_set}/{row}"), seed=seed)
     config = replace(config, **SMOKE, num_steps=min(2, config.num_steps))
-    if data_set in PICTURES:
-        config = at_size(config, row, SMOKE_SIDE)
     return Work(
         data_set=data_set,
         row=row,
@@ -174,12 +168,26 @@ def _digits(data_set: str, row: str, seed: int, judged: tuple[int | None, int | 
     )
 
 
+def sized(scale: "Scale", side: int) -> "Scale":
+    """The scale with RESISC45 and Imagenette at this size, a side in pixels; the files of other sets fix theirs."""
+
+    def smaller(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) -> Work:
+        work = scale(data_set, row, seed, shelf, numerics)
+        if work.config.data_set not in PICTURES:
+            return work
+        note = ", ".join(filter(None, [work.note, f"pictures of {side} pixels"]))
+        return replace(work, config=at_size(work.config, row, side), note=note)
+
+    return smaller
+
+
 Scale = Callable[[str, str, int, Shelf, Numerics], Work]
 SCALES: dict[str, Scale] = {"smoke": smoke, "small": small, "slow": slow, "large": large, "paper": paper}
 
 
-def scale_named(name: str) -> Scale:
-    """The function of this scale."""
+def scale_named(name: str, image_size: int | None = None) -> Scale:
+    """The function of this scale; image_size: of RESISC45 and Imagenette, if not the scale's own."""
     if name not in SCALES:
         raise InputError(f"no scale is called {name!r}; there are {', '.join(SCALES)}")
-    return SCALES[name]
+    side = image_size or SIDES.get(name)
+    return SCALES[name] if side is None else sized(SCALES[name], side)
