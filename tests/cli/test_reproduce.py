@@ -35,9 +35,13 @@ def call(*arguments):
 ONE = ("reproduce", "--dataset", "digits", "--row", "natural", "--scale", "smoke", "--device", "cpu")
 
 
-def test_the_plan_shows_names_whole_on_a_narrow_terminal(capsys, monkeypatch):
+LONG = "acab-pretrained+batch_size=128+learning_rate=0.1+epochs=50"
+
+
+@pytest.mark.parametrize("row", ["acab-pretrained", LONG])
+def test_the_plan_shows_names_whole_on_a_narrow_terminal(capsys, monkeypatch, row):
     monkeypatch.setenv("COLUMNS", "80")
-    name = "fashion-mnist/acab-pretrained/seed-0/ledger-strong"
+    name = f"fashion-mnist/{row}/seed-0/ledger-strong"
     step = SimpleNamespace(name=name, title="put it before the network of baseline")
     told = {"seconds": 36000.0, "at_most": True, "whole_batches": True}
     reproduction = SimpleNamespace(
@@ -49,7 +53,11 @@ def test_the_plan_shows_names_whole_on_a_narrow_terminal(capsys, monkeypatch):
         shop=SimpleNamespace(device="cpu"),
     )
     print_plan(reproduction)
-    assert "fashion-mnist/acab-pretrained " in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    parts = [word for word in shown.split() if len(word) > 3 and word in name]  # of a folded name
+    assert "".join(parts) == f"fashion-mnist/{row}"
+    assert "put it" in shown  # the other columns have room
+    assert row != LONG or "at most 10.0 h" in shown.partition("Left to do")[0]
 
 
 def test_a_dry_run_says_what_would_be_done_and_writes_nothing(tmp_path):

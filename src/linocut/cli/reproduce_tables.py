@@ -27,9 +27,11 @@ def print_plan(reproduction: "Reproduction") -> None:
     """Every step with its state and its time, and the sum of what is left."""
     console = Console()
     table = Table("", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("of", no_wrap=True)  # cut short, pretrained and retrained rows would look alike
+    longest, half = max(len(_of(step)) for step in reproduction.plan.steps), console.width // 2
+    # Cut short, pretrained and retrained rows would look alike; names that leave no room for the rest are folded.
+    table.add_column("of", no_wrap=longest <= half, overflow="fold", width=min(longest, half))
     table.add_column("what")
-    table.add_column("time")
+    table.add_column("time", no_wrap=longest > half)
     for number, step in enumerate(reproduction.plan.steps, 1):
         told, state = reproduction.estimates[step.name], reproduction.states[step.name].value
         words = f"took {span(told['seconds'])}" if state == "done" else _expected(told)

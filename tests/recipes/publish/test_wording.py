@@ -31,3 +31,8 @@ def test_roots_are_read_off_commands():
         "/a",
         "/b",
     }
+
+
+def test_what_a_command_took_over_are_the_results():
+    typed = ["/bin/linocut", "reproduce", "--published", "/elsewhere/pub", "--out", "/runs/of mine/out", "--json"]
+    assert WORDING.command(typed) == ["linocut", "reproduce", "--published", "RESULTS", "--out", "OUT", "--json"]

@@ -12,10 +12,11 @@ from linocut.evaluation.record import Record
 from linocut.recipes.reproduce import overview, scales, verdict
 from linocut.recipes.reproduce.calibration import Calibration, Pace
 from linocut.recipes.reproduce.costs import passes
+from linocut.recipes.reproduce.departures import departures
 from linocut.recipes.reproduce.judging import Evaluate
 from linocut.recipes.reproduce.making import PutBefore, Train
 from linocut.recipes.reproduce.plan import Planner
-from linocut.recipes.reproduce.reporting import search_notes
+from linocut.recipes.reproduce.reporting import notes_of, part_notes, search_notes
 from linocut.recipes.reproduce.reproduction import prepare
 from linocut.recipes.reproduce.scales import Numerics
 from linocut.recipes.reproduce.shelf import Shelf, some_of
@@ -179,14 +180,13 @@ def test_pictures_take_the_size_that_is_asked_for_and_their_transform_follows():
     asked = ("imagenette", "acab-retrained@separation=2", 0, Shelf(None), GPU)
     papers, usual = scales.scale_named("large")(*asked), scales.scale_named("small")(*asked)
     assert (papers.config.image_size, usual.config.image_size) == (224, 64)
-    assert usual.note.endswith("than the paper's, pictures of 64 pixels")
+    assert "pictures of 64 pixels (224)" in departures(usual.config)
     for name in ("large", "slow"):
         work = scales.scale_named(name, 112)(*asked)
         assert work.config.image_size == 112
         assert work.config.transform["settings"]["kernel_sizes"] == [5, 3, 1]  # of 224 pixels: 11, 5, 3
         assert work.config.transform["settings"]["separation"] == 2
-        assert work.note.endswith("pictures of 112 pixels")
-        assert "64" not in work.note
+        assert "pictures of 112 pixels" in departures(work.config)
     grey = ("mnist", "ac-retrained", 0, Shelf(None), GPU)
     assert scales.scale_named("small", 112)(*grey) == scales.scale_named("small")(*grey)
 
@@ -303,6 +303,36 @@ def test_a_row_and_its_twin_are_searched_in_the_same_format(scale):
         works = [scales.scale_named(scale)(data_set, row, 0, Shelf(None), GPU) for row in rows_of("main", data_set)]
         [used] = {judgement.precision for work in works for judgement in work.judgements}
         assert used == ("float32" if "mnist" in data_set else "bfloat16")
+
+
+def test_the_overview_says_in_what_a_training_departs_from_the_papers():
+    def work(data_set, row, scale="small"):
+        return Planner(scales.scale_named(scale), Shelf(None), GPU).work(data_set, row, 0)
+
+    rows = ["baseline", "ac-retrained@order=bins", "natural", "baseline+epochs=50+norm=l2+eps=1.74+canvas_store=half"]
+    atta = "4 attack steps (7), batches of 512 (64), bfloat16 (float32)"
+    assert notes_of([work("cifar-10", row) for row in rows]) == [
+        f"cifar-10, ATTA: wrn-16-4 (the paper: wrn-34-10), 20 epochs (38), {atta}.",
+        "cifar-10, natural training: wrn-16-4 (the paper: wrn-34-10), 20 epochs (40), batches of 512 (128), "
+        "bfloat16 (float32).",
+        "cifar-10, ATTA, epochs=50, norm=l2, eps=1.74, canvas_store=half: wrn-16-4 (the paper: wrn-34-10), "
+        f"l2 1.74 (linf 0.0314), 50 epochs (38), {atta}.",
+    ]
+    assert notes_of([work("gtsrb", "baseline", "paper"), work("digits", "baseline")]) == []
+    [told] = notes_of([work("gtsrb", "baseline", "smoke")])
+    assert told.startswith("gtsrb, ATTA: a test of the code, its figures mean nothing; digits stand in")
+
+
+def test_the_overview_says_where_only_a_part_of_a_set_was_judged():
+    works = [scales.scale_named("small")(name, "baseline", 0, Shelf(None), GPU) for name in ("mnist", "gtsrb")]
+
+    def judged(*sizes):
+        told = zip(works, sizes, strict=True)
+        return {w.place: [SimpleNamespace(settings={"size": n, "data": w.data_set})] for w, n in told}
+
+    assert part_notes(works, judged(10_000, 9_500)) == []
+    [told] = part_notes(works, judged(10_000, 781))
+    assert told == "gtsrb: a part of the set, 781 test images of 12630: the paper's figures are of others."
 
 
 def test_the_overview_says_where_rows_were_not_searched_alike():

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path, PurePath
 
-OUT, DATA = "OUT", "DATA"
+OUT, DATA, RESULTS = "OUT", "DATA", "RESULTS"
 
 
 class Wording:
@@ -41,8 +41,9 @@ class Wording:
         return PurePath(word).name or word if PurePath(word).is_absolute() else word
 
     def command(self, typed: Sequence[str]) -> list[str]:
-        """A command as it was typed, its program told by name alone."""
-        return ["linocut", *map(self.word, typed[1:])]
+        """A command as it was typed, its program told by name alone; what it took over are the results themselves."""
+        words = [RESULTS if before == "--published" else self.word(word) for before, word in pairwise(typed)]
+        return ["linocut", *words]
 
 
 def roots_of(repeats: Iterable[Sequence[str] | None]) -> set[str]:

@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import linocut
+from linocut.data.catalogue import ENTRIES
 from linocut.errors import InputError
 from linocut.evaluation.record import Record
 from linocut.models.files import write_whole
 from linocut.recipes.reproduce import overview, verdict
+from linocut.recipes.reproduce.departures import departures
 from linocut.recipes.reproduce.judging import Evaluate
 from linocut.recipes.reproduce.step import Step, Watch, Workshop
 from linocut.recipes.reproduce.work import Work
+from linocut.recipes.training.rows import training_changes
 
 REPORT = "report"
 
@@ -64,14 +67,30 @@ def overview_texts(
     """The overview with its verdict as Markdown, and its figures as CSV; the preface stands before the table."""
     found = overview.lines(works, records)
     told = "\n".join(f"- {sentence}" for sentence in verdict.sentences(works, records))
-    notes = notes_of(works) + search_notes(works, records)
+    notes = notes_of(works) + part_notes(works, records) + search_notes(works, records)
     text = f"# {title}\n\n{preface}{overview.as_markdown(found, notes)}\n"
     return text + (f"## Verdict\n\n{told}\n" if told else ""), overview.as_csv(found)
 
 
 def notes_of(works: Sequence[Work]) -> list[str]:
-    """What a reader must be told of the works."""
-    return sorted({f"{work.data_set}, {work.config.architecture}: {work.note}." for work in works if work.note})
+    """What a reader must be told of the works: in what their training departs from the paper's, and their own notes."""
+    told = {}
+    for work in works:
+        training = "natural training" if work.config.method == "natural" else "ATTA"
+        name = ", ".join([work.data_set, training, *training_changes(work.row)])
+        told[name] = "; ".join(filter(None, [work.note, departures(work.config)]))
+    return [f"{name}: {note}." for name, note in told.items() if note]
+
+
+def part_notes(works: Sequence[Work], records: overview.Records) -> list[str]:
+    """Data sets of which only a part was at hand, told by the number of test images: the paper's were others."""
+    judged = {work.data_set: records[work.place][0].settings for work in works}
+    official = {name: ENTRIES[name].images[1] for name in judged if name in ENTRIES}
+    return [
+        f"{name}: a part of the set, {judged[name]['size']} test images of {many}: the paper's figures are of others."
+        for name, many in official.items()
+        if judged[name]["data"] == name and int(judged[name]["size"]) < many / 2  # GTSRB drops a fourth, being dark
+    ]
 
 
 def search_notes(works: Sequence[Work], records: overview.Records) -> list[str]:

