@@ -48,8 +48,8 @@ def standing(folder: Path, norm: str, root: Path) -> dict:
     threat, began, fell = ThreatModel(norm, records[-1].norms[norm]), time.monotonic(), {}
     rows = sorted(left)
     for attack in ATTACKS:
-        chosen = torch.tensor(rows)
-        dice = Dice(torch.tensor([example_seed(1, example, attack.name) for example in rows]))
+        chosen = torch.tensor(rows, dtype=torch.int64)
+        dice = Dice(torch.tensor([example_seed(1, example, attack.name) for example in rows], dtype=torch.int64))
         with at_rest(model), suppress(NotApplicable):  # a network without a transform has none to go past
             result = attack.run(model, unit(images.pixels[chosen]), images.labels[chosen], threat, dice)
             fell[attack.name] = int(result.broken.sum())
