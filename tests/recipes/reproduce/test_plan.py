@@ -319,6 +319,13 @@ def test_the_overview_says_in_what_a_training_departs_from_the_papers():
         f"l2 1.74 (linf 0.0314), 50 epochs (38), {atta}.",
     ]
     assert notes_of([work("gtsrb", "baseline", "paper"), work("digits", "baseline")]) == []
+    two_ways = notes_of(
+        [work("mnist", "baseline"), work("mnist", "ac-retrained"), work("mnist", "ab-retrained", "slow")]
+    )
+    assert two_ways == [
+        "mnist, ATTA: 20 epochs (the paper: 60), 2 attack steps (40), batches of 512 (64), bfloat16 (float32).",
+        "mnist, ATTA: bfloat16 (the paper: float32).",
+    ]
     [told] = notes_of([work("gtsrb", "baseline", "smoke")])
     assert told.startswith("gtsrb, ATTA: a test of the code, its figures mean nothing; digits stand in")
 

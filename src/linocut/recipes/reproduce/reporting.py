@@ -74,12 +74,13 @@ def overview_texts(
 
 def notes_of(works: Sequence[Work]) -> list[str]:
     """What a reader must be told of the works: in what their training departs from the paper's, and their own notes."""
-    told = {}
+    told = []
     for work in works:
         training = "natural training" if work.config.method == "natural" else "ATTA"
         name = ", ".join([work.data_set, training, *training_changes(work.row)])
-        told[name] = "; ".join(filter(None, [work.note, departures(work.config)]))
-    return [f"{name}: {note}." for name, note in told.items() if note]
+        note = "; ".join(filter(None, [work.note, departures(work.config)]))
+        told += [f"{name}: {note}."] if note else []
+    return list(dict.fromkeys(told))  # rows trained in several ways, as joined results may have them, each say theirs
 
 
 def part_notes(works: Sequence[Work], records: overview.Records) -> list[str]:
