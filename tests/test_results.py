@@ -98,6 +98,14 @@ def published_pgd(record, norm):
     return next(name for name in (f"{norm}/chen-published", f"{norm}/pgd-published") if name in record.of)
 
 
+def test_the_picture_of_the_results_is_drawn_from_the_overviews(monkeypatch):
+    pytest.importorskip("markupsafe")
+    monkeypatch.syspath_prepend(str(RESULTS.parents[1] / "benchmarks"))
+    from headline import headline
+
+    assert (RESULTS.parent / "images" / "headline.svg").read_text() == headline()
+
+
 QUOTED = {
     (RESULTS, "cifar-10"): {
         "baseline": "ATTA, no transform",

@@ -42,6 +42,15 @@ def interval(share: Share) -> str:
     return f"{low:.2f} to {high:.2f}"
 
 
+def rounded(value: float, decimals: int) -> str:
+    """Ties go up, as a reader would round: means over seeds and shares of 2,000 images have many.
+
+    >>> rounded(5.625, 2), rounded(63.15, 1)
+    ('5.63', '63.2')
+    """
+    return f"{value + 1e-9:.{decimals}f}"  # 63.15 in floats is a little less
+
+
 def told_apart(names: Sequence[str]) -> list[str]:
     """The names without the family that they all are of, and without changes of the recipe that they all have.
 

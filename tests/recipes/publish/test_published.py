@@ -34,6 +34,7 @@ def test_the_folder_holds_what_a_stranger_needs(published):
     for name in (
         "overview.md",
         "overview.csv",
+        "overview.svg",
         "digits/report/report.html",
         "digits/report/tables.tex",
         "published.json",

@@ -35,7 +35,14 @@ ALL = [
 
 
 def test_the_folder_holds_what_the_plan_names(finished):
-    for name in ("plan.json", "report/report.html", "overview.md", "overview.csv", f"{FIXED}/codebook.json"):
+    for name in (
+        "plan.json",
+        "report/report.html",
+        "overview.md",
+        "overview.csv",
+        "overview.svg",
+        f"{FIXED}/codebook.json",
+    ):
         assert (finished / name).is_file()
     assert (finished / BASE / "model" / "card.json").is_file()
     assert [step["name"] for step in json.loads((finished / "plan.json").read_text())["steps"]] == ALL
@@ -95,6 +102,7 @@ def flip(path):
         (f"{FIXED}/ledger-pgd-margin-1/images/*/*", {f"{FIXED}/ledger-pgd-margin-1"}),
         (f"{BASE}/ledger-pgd-ce-1.stamp.json", {f"{BASE}/ledger-pgd-ce-1"}),
         ("overview.md", {"report"}),
+        ("overview.svg", {"report"}),
     ],
 )
 def test_a_damaged_artefact_is_made_again_and_the_rest_agrees_with_it(copy, finished, pattern, redone):

@@ -9,14 +9,13 @@ from linocut.recipes.publish import provenance
 from linocut.recipes.publish.catalogue import Catalogue
 from linocut.recipes.publish.finished import work_at
 from linocut.recipes.publish.wording import Wording
-from linocut.recipes.reproduce.reporting import REPORT, overview_texts
+from linocut.recipes.reproduce.reporting import REPORT, TABLE, overview_texts
 from linocut.recipes.reproduce.tables import DATA_SETS
 from linocut.recipes.reproduce.work import Work
 from linocut.recipes.training import ROWS
 from linocut.recipes.training.rows import plain_row
 from linocut.report import write as write_report
 
-OVERVIEW, TABLE = "overview.md", "overview.csv"
 PREFACE = f"[Where each number comes from]({provenance.NAME}): its ledger, how to check it, how to repeat it.\n\n"
 Written = Callable[[str, Collection[str]], Path | None]
 
@@ -44,7 +43,7 @@ def write_pages(
     known: Mapping[str, Sequence[Record]],
     wording: Wording,
 ) -> None:
-    """Writes overview.md, overview.csv and provenance.md, and DATA/report/ of the data sets that are due.
+    """Writes overview.md, .csv and .svg and provenance.md, and DATA/report/ of the data sets that are due.
 
     written: for a data set and its lines of the table, a report that says just that, if there is one. at_hand: folders
     whose ledgers have pictures and losses to show, which the packed ones have not, by place; known: records that need
@@ -57,14 +56,14 @@ def write_pages(
         for work in works
     }
     title = _title([work.data_set for work in works])
-    markdown, table = overview_texts(title, works, records, preface=PREFACE)
-    write_whole(results / OVERVIEW, markdown.encode())
+    texts = overview_texts(title, works, records, preface=PREFACE)
+    for name, text in texts.items():
+        write_whole(results / name, text.encode())
     named = {place: dict(zip(catalogue.works[place]["ledgers"], held, strict=True)) for place, held in records.items()}
     write_whole(results / provenance.NAME, provenance.provenance(results, works, named).encode())
-    write_whole(results / TABLE, table.encode())
     for data_set in due:
         target = results / data_set / REPORT
-        source = written(data_set, lines_of(table, data_set))
+        source = written(data_set, lines_of(texts[TABLE], data_set))
         if source is None:
             ledgers = [
                 at_hand.get(work.place, results) / work.place / name

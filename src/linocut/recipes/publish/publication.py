@@ -12,11 +12,11 @@ from linocut.errors import InputError
 from linocut.evaluation import header as headers
 from linocut.recipes.publish.catalogue import Catalogue, data_of, made_on
 from linocut.recipes.publish.finished import Finished, Stock
-from linocut.recipes.publish.pages import OVERVIEW, TABLE, lines_of, write_pages
+from linocut.recipes.publish.pages import lines_of, write_pages
 from linocut.recipes.publish.parcels import Packer, Verified
 from linocut.recipes.publish.wording import Wording, roots_of
 from linocut.recipes.reproduce import stamps
-from linocut.recipes.reproduce.reporting import REPORT, check_can_report
+from linocut.recipes.reproduce.reporting import CHART, OVERVIEW, REPORT, TABLE, check_can_report
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ def _is_there(found: Finished, catalogue: Catalogue, results: Path) -> bool:
 def _written(out: Path, data_set: str, lines: Collection[str]) -> Path | None:
     """The reproduction's own report, if it is whole and speaks of nothing but what these lines say."""
     made = stamps.read_at(out / f"{REPORT}.stamp.json").get("outputs")
-    pieces = [out / REPORT, out / OVERVIEW, out / TABLE]
+    pieces = [out / name for name in (REPORT, OVERVIEW, TABLE, CHART)]
     if made is None or made != stamps.hashes(pieces, out):
         return None
     table = (out / TABLE).read_text()

@@ -11,6 +11,7 @@ from linocut.evaluation.summary import failed
 from linocut.recipes.reproduce.work import Work
 from linocut.recipes.training.rows import row_named
 from linocut.report.paper import PaperRow, find, is_another
+from linocut.report.words import rounded
 
 Records = Mapping[str, Sequence[Record]]  # by the place of a work, in the order of its judgements
 COLUMNS = {
@@ -44,13 +45,14 @@ class Cell:
     def words(self) -> str:
         """The mean, its bounds, and the paper's figure where there is one."""
         decimals = Share(0, self.n).decimals
-        return f"{self.mean:.{decimals}f} ({self.bounds})" + ("" if self.paper is None else f" [{self.paper:.1f}]")
+        paper = "" if self.paper is None else f" [{rounded(self.paper, 1)}]"
+        return f"{rounded(self.mean, decimals)} ({self.bounds}){paper}"
 
     @property
     def bounds(self) -> str:
         """With a decimal where they lie close together."""
         decimals = 1 if self.high - self.low < CLOSE else 0
-        return f"{self.low:.{decimals}f}–{self.high:.{decimals}f}"
+        return f"{rounded(self.low, decimals)}–{rounded(self.high, decimals)}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,10 +18,11 @@ from linocut.recipes.reproduce.work import Work
 from linocut.recipes.training.rows import training_changes
 
 REPORT = "report"
+OVERVIEW, TABLE, CHART = "overview.md", "overview.csv", "overview.svg"
 
 
 class WriteReport(Step):
-    """DIR/report/report.html, DIR/overview.md and DIR/overview.csv of every ledger of the plan."""
+    """DIR/report/report.html and DIR/overview.md, .csv and .svg of every ledger of the plan."""
 
     def __init__(self, title: str, works: Sequence[Work], ledgers: Sequence[Evaluate]):
         super().__init__(REPORT, "write the report", ledgers)
@@ -41,7 +42,7 @@ class WriteReport(Step):
         return notes_of(self.works)
 
     def pieces(self, shop: Workshop) -> list[Path]:
-        return [shop.out / REPORT, shop.out / "overview.md", shop.out / "overview.csv"]
+        return [shop.out / name for name in (REPORT, OVERVIEW, TABLE, CHART)]
 
     def run(self, shop: Workshop, watch: Watch) -> None:
         from linocut.report import write
@@ -49,9 +50,8 @@ class WriteReport(Step):
         page = write([step.ledger(shop) for step in self.ledgers], shop.out / REPORT, title=self.page_title)
         assert page == shop.out / REPORT / "report.html"
         records = self.records(shop)
-        markdown, table = overview_texts(self.page_title, self.works, records)
-        write_whole(shop.out / "overview.md", markdown.encode())
-        write_whole(shop.out / "overview.csv", table.encode())
+        for name, text in overview_texts(self.page_title, self.works, records).items():
+            write_whole(shop.out / name, text.encode())
 
     def records(self, shop: Workshop) -> dict[str, list[Record]]:
         """The ledgers, by the place of their work, in the order of its judgements."""
@@ -63,13 +63,20 @@ class WriteReport(Step):
 
 def overview_texts(
     title: str, works: Sequence[Work], records: overview.Records, *, preface: str = ""
-) -> tuple[str, str]:
-    """The overview with its verdict as Markdown, and its figures as CSV; the preface stands before the table."""
+) -> dict[str, str]:
+    """By file name: the overview with its verdict, its figures for programs, and its picture.
+
+    The preface stands before the table.
+    """
+    from linocut.recipes.reproduce.overview_chart import as_svg
+
     found = overview.lines(works, records)
     told = "\n".join(f"- {sentence}" for sentence in verdict.sentences(works, records))
     notes = notes_of(works) + part_notes(works, records) + search_notes(works, records)
-    text = f"# {title}\n\n{preface}{overview.as_markdown(found, notes)}\n"
-    return text + (f"## Verdict\n\n{told}\n" if told else ""), overview.as_csv(found)
+    picture = f"![From the published accuracy to the worst case, row by row]({CHART})\n\n"
+    text = f"# {title}\n\n{preface}{picture}{overview.as_markdown(found, notes)}\n"
+    text += f"## Verdict\n\n{told}\n" if told else ""
+    return {OVERVIEW: text, TABLE: overview.as_csv(found), CHART: as_svg(found)}
 
 
 def notes_of(works: Sequence[Work]) -> list[str]:

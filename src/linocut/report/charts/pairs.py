@@ -1,0 +1,101 @@
+"""A picture of its own: from the published accuracy down to the worst case, a line a row, both norms side by side."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from linocut.report import theme
+from linocut.report.charts.canvas import element, line, text
+from linocut.report.words import NORMS, rounded
+
+NAMES, PANEL, TOLD, GAP = 250, 180, 100, 12  # widths: the rows' names, one norm's dots, their figures, between norms
+ROW, TITLE, TOP, BOTTOM = 22, 32, 46, 30
+INSET = 8
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
+_LOOK = f"""
+text {{ font: 13px {_FONT}; fill: var(--ink); }}
+.title {{ font-weight: 600; }}
+.quiet {{ fill: var(--quiet); font-size: 12px; }}
+.grid {{ stroke: var(--rule); }}
+.joint {{ stroke: var(--quiet); stroke-width: 2; opacity: .45; }}
+.published {{ fill: var(--published); }}
+.worst {{ fill: var(--worst); }}
+.ground {{ fill: var(--paper); }}
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fall:
+    """Two accuracies in per cent of one row and norm."""
+
+    published: float
+    worst: float
+
+    @property
+    def told(self) -> str:
+        return f"{rounded(self.published, 1)} → {rounded(self.worst, 2)}"
+
+
+Rows = Sequence[tuple[str, Mapping[str, Fall]]]  # a row's name, and by norm what it fell to
+
+
+def falls_chart(groups: Sequence[tuple[str, Rows]], *, title: str) -> str:
+    """A whole SVG file. Each group of rows stands under its own heading; a row may lack a norm.
+
+    Its colours follow the reader's light or dark setting, as those of the page do.
+    """
+    norms = [norm for norm in NORMS if any(norm in falls for _, rows in groups for _, falls in rows)]
+    width = NAMES + len(norms) * (PANEL + TOLD) + (len(norms) - 1) * GAP + 2 * INSET
+    bottom = TOP + sum(TITLE + ROW * len(rows) for _, rows in groups)
+    lefts = {norm: NAMES + INSET + number * (PANEL + TOLD + GAP) for number, norm in enumerate(norms)}
+    parts = [_style(), element("rect", width=width, height=bottom + BOTTOM, class_="ground"), _legend()]
+    for norm, left in lefts.items():
+        parts.append(text(left + PANEL / 2, TOP - 6, NORMS[norm], text_anchor="middle", class_="title"))
+        for value in (0, 25, 50, 75, 100):
+            x = left + PANEL * value / 100
+            parts.append(line(x, TOP, x, bottom + 4, class_="grid"))
+            parts.append(text(x, bottom + 20, str(value), text_anchor="middle", class_="quiet"))
+    parts.append(text(NAMES - 8, bottom + 20, "per cent of test images that hold", text_anchor="end", class_="quiet"))
+    y = TOP
+    for heading, rows in groups:
+        parts.append(text(INSET, y + TITLE - 10, heading, class_="title"))
+        y += TITLE
+        for name, falls in rows:
+            parts.append(text(INSET + 12, y + 15, name))
+            parts += [_fall(fall, lefts[norm], y + ROW / 2) for norm, fall in falls.items()]
+            y += ROW
+    told = f"{title}: per cent of test images that hold, as published and in the worst case."
+    svg = element(
+        "svg",
+        element("title", title) + element("desc", told) + Markup("").join(parts),
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width} {bottom + BOTTOM}",
+        width=width,
+        height=bottom + BOTTOM,
+        role="img",
+        aria_label=told,
+    )
+    return f"{svg}\n"
+
+
+def _fall(fall: Fall, left: float, y: float) -> Markup:
+    published, worst = (left + PANEL * value / 100 for value in (fall.published, fall.worst))
+    return (
+        line(worst, y, published, y, class_="joint")
+        + element("circle", cx=published, cy=y, r=5, class_="published")
+        + element("circle", cx=worst, cy=y, r=5, class_="worst")
+        + text(left + PANEL + TOLD - 4, y + 4, fall.told, text_anchor="end", class_="quiet")
+    )
+
+
+def _legend() -> Markup:
+    parts = Markup("")
+    for x, look, told in ((INSET + 6, "published", "as published"), (INSET + 108, "worst", "worst case")):
+        parts += element("circle", cx=x, cy=20, r=5, class_=look) + text(x + 10, 24, told)
+    return parts
+
+
+def _style() -> Markup:
+    dark = f"@media (prefers-color-scheme: dark) {{ svg {{ {theme.rules(1)} }} }}"
+    return element("style", Markup(f"svg {{ {theme.rules(0)} }} {dark} {_LOOK}"))

@@ -1,0 +1,63 @@
+"""The picture of published accuracies and worst cases: its dots lie where the numbers say."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from linocut.report.charts.pairs import PANEL, Fall, falls_chart
+
+SVG = "{http://www.w3.org/2000/svg}"
+GROUPS = [
+    ("one set", [("no transform", {"linf": Fall(published=50, worst=25), "l2": Fall(published=10, worst=0)})]),
+    ("another", [("A < B & C", {"l2": Fall(published=63.15, worst=5.625)})]),
+]
+
+
+def drawn(groups=GROUPS):
+    return ElementTree.fromstring(falls_chart(groups, title="a title"))
+
+
+def dots(svg, look):
+    return [
+        (float(dot.get("cx")), float(dot.get("cy"))) for dot in svg.iter(f"{SVG}circle") if dot.get("class") == look
+    ]
+
+
+def words(svg):
+    return ["".join(each.itertext()) for each in svg.iter(f"{SVG}text")]
+
+
+def test_dots_lie_where_the_numbers_say():
+    svg = drawn()
+    published, worst = (dots(svg, look)[1:] for look in ("published", "worst"))  # the first is the legend's
+    assert len(published) == len(worst) == 3
+    apart = [one - other for (one, _), (other, _) in zip(published, worst, strict=True)]
+    assert apart == pytest.approx([PANEL * share for share in (0.25, 0.10, 0.57525)], abs=0.02)
+    assert [y for _, y in published] == [y for _, y in worst]
+    linf, l2, below = published
+    assert linf[1] == l2[1] < below[1]
+    assert l2[0] - PANEL * 0.10 == pytest.approx(below[0] - PANEL * 0.6315, abs=0.02)  # one scale for a norm
+
+
+def test_figures_are_rounded_as_a_reader_would_and_names_are_escaped():
+    told = words(drawn())
+    assert {"50.0 → 25.00", "10.0 → 0.00", "63.2 → 5.63", "A < B & C"} <= set(told)
+
+
+def test_a_norm_that_no_row_has_takes_no_room():
+    both, one = drawn(), drawn(GROUPS[1:])
+    assert "L∞" in words(both)
+    assert "L∞" not in words(one)
+    assert int(one.get("width")) < int(both.get("width"))
+
+
+def test_everything_lies_inside_the_picture():
+    svg = drawn()
+    width, height = (int(svg.get(side)) for side in ("width", "height"))
+    for each in svg.iter(f"{SVG}text"):
+        assert 0 <= float(each.get("x")) <= width
+        assert 0 <= float(each.get("y")) <= height
+
+
+def test_without_rows_it_is_still_a_picture():
+    assert dots(drawn([]), "worst")
