@@ -68,10 +68,11 @@ def main() -> None:
     parser.add_argument("--root", type=Path, required=True)
     parser.add_argument("--norm", default="l2")
     told = parser.parse_args()
+    name, found = f"standing-{told.folders[0].absolute().parents[1].name}-{told.norm}", []
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
-        found = list(pool.map(partial(standing, norm=told.norm, root=told.root), told.folders))
-    name = f"standing-{told.folders[0].absolute().parents[1].name}-{told.norm}"
-    print(write_result(name, {"attacks": [repr(attack) for attack in ATTACKS], "found": found}))
+        for row in pool.map(partial(standing, norm=told.norm, root=told.root), told.folders):
+            found.append(row)  # written after each row: a run that is stopped keeps those that are done
+            print(write_result(name, {"attacks": [repr(attack) for attack in ATTACKS], "found": found}))
 
 
 if __name__ == "__main__":
