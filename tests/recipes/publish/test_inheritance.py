@@ -1,13 +1,16 @@
 """Published networks are taken over where they are what a training would make, so that other rows can join them."""
 
+import json
 import shutil
 from dataclasses import replace
 
 import pytest
 
 from linocut.recipes.reproduce import making
+from linocut.recipes.reproduce.plan_file import numerics_of
+from linocut.recipes.reproduce.scales import Numerics
 
-from ..reproduce.conftest import do
+from ..reproduce.conftest import do, shop_at
 from ..reproduce.tiny import shorten
 from .conftest import BASE, FIXED, plan_at, put
 
@@ -77,3 +80,19 @@ def test_how_quickly_it_was_made_does_not_matter(published, tmp_path, nobody_tra
     step.work = step.work.with_config(channels_last=True)
     step.run(shop, lambda share, words: None)
     assert (shop.out / BASE / "model/card.json").is_file()
+
+
+def told(results, place, precision):
+    (results / place).mkdir(parents=True)
+    (results / place / "config.json").write_text(json.dumps({"precision": precision}))
+
+
+def test_rows_that_join_are_trained_in_the_format_of_the_published(tmp_path):
+    results = tmp_path / "results"
+    shop = replace(shop_at(tmp_path / "out"), published=results)
+    assert numerics_of(shop) == Numerics.on(shop.device)  # nothing lies there
+    told(results, "mnist/baseline/seed-0", "bfloat16")
+    assert Numerics.on(shop.device).precision == "float32"
+    assert numerics_of(shop) == replace(Numerics.on(shop.device), precision="bfloat16")
+    told(results, "mnist/ac-retrained/seed-0", "float32")
+    assert numerics_of(shop) == Numerics.on(shop.device)  # they differ

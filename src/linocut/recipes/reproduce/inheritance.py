@@ -1,10 +1,13 @@
 """Networks that were published before and need not be trained again: rows can join results that lie there."""
 
+import json
 import shutil
 from pathlib import Path
+from typing import cast
 
 from linocut.errors import InputError
 from linocut.models import load, read_card
+from linocut.recipes.reproduce.work import Precision
 from linocut.training.config import TrainingConfig
 
 BESIDE = ("config.json", "log.jsonl", "curves.png")
@@ -32,3 +35,12 @@ def inherit(
         if (results / place / name).is_file():
             shutil.copyfile(results / place / name, out / place / name)
     return True
+
+
+def trained_in(results: Path) -> Precision | None:
+    """The format that the networks among the results were trained in; None where they differ or none lies there."""
+    try:
+        found = {json.loads(file.read_bytes())["precision"] for file in results.glob("*/*/seed-*/config.json")}
+    except (OSError, ValueError, LookupError, TypeError):
+        return None  # damaged: it cannot be joined, and a training says so by being due
+    return cast(Precision, found.pop()) if len(found) == 1 and found <= {"float32", "bfloat16"} else None

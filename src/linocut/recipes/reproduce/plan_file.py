@@ -3,12 +3,13 @@
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import linocut
 from linocut.errors import InputError
 from linocut.models.files import write_whole
+from linocut.recipes.reproduce.inheritance import trained_in
 from linocut.recipes.reproduce.plan import Plan
 from linocut.recipes.reproduce.scales import Numerics
 from linocut.recipes.reproduce.step import Step, Workshop, digest
@@ -18,8 +19,16 @@ ESTIMATE = ("seconds", "at_most", "whole_batches", "transform_seconds", "timed_o
 
 
 def numerics_of(shop: Workshop) -> Numerics:
-    """Those that the folder was begun with, or what suits the device."""
-    return _numerics(_read(shop)) or Numerics.on(shop.device)
+    """Those that the folder was begun with, or what suits the device.
+
+    Networks that are to join published ones are trained in the format of these: another would make another network.
+    """
+    held = _numerics(_read(shop))
+    if held is not None:
+        return held
+    usual = Numerics.on(shop.device)
+    joined = trained_in(shop.published) if shop.published is not None else None
+    return replace(usual, precision=joined or usual.precision)
 
 
 def held_estimates(plan: Plan, shop: Workshop, device: str) -> dict[str, dict[str, Any]]:
