@@ -51,6 +51,14 @@ def test_a_norm_that_no_row_has_takes_no_room():
     assert int(one.get("width")) < int(both.get("width"))
 
 
+def test_long_names_have_room_before_the_dots():
+    names = ["ATTA", "natural training + fixed codebook, retrained", "ATTA + AC, retrained" + ", epochs=50" * 9]
+    for name in names:
+        svg = drawn([("one set", [(name, {"linf": Fall(published=1, worst=0)})])])
+        [label] = [each for each in svg.iter(f"{SVG}text") if each.text and each.text.endswith(name[-20:])]
+        assert float(label.get("x")) + 7 * len(label.text) < min(x for x, _ in dots(svg, "worst")[1:]) - 5
+
+
 def test_everything_lies_inside_the_picture():
     svg = drawn()
     width, height = (int(svg.get(side)) for side in ("width", "height"))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from linocut.recipes.reproduce.overview import Line
 from linocut.recipes.reproduce.tables import words
+from linocut.recipes.training.rows import training_changes
 from linocut.report.charts.pairs import Fall, falls_chart
 from linocut.report.words import NORMS
 
@@ -23,5 +24,13 @@ def as_svg(found: Sequence[Line]) -> str:
     groups: dict[str, list[tuple[str, dict[str, Fall]]]] = {}
     for line in found:
         if fallen := falls(line):
-            groups.setdefault(line.data_set, []).append((words(line.row), fallen))
-    return falls_chart(list(groups.items()), title="As published and in the worst case")
+            groups.setdefault(line.data_set, []).append((line.row, fallen))
+    return falls_chart([_group(*group) for group in groups.items()], title="As published and in the worst case")
+
+
+def _group(data_set: str, rows: list[tuple[str, dict[str, Fall]]]) -> tuple[str, list[tuple[str, dict[str, Fall]]]]:
+    """Heading and names of one data set's rows: what all of them change in the training stands in the heading."""
+    changed = {tuple(training_changes(row)) for row, _ in rows}
+    if len(changed) > 1:
+        return data_set, [(words(row), fallen) for row, fallen in rows]
+    return ", ".join([data_set, *changed.pop()]), [(words(row.partition("+")[0]), fallen) for row, fallen in rows]

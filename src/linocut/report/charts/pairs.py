@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from linocut.report import theme
-from linocut.report.charts.canvas import element, line, text
+from linocut.report.charts.canvas import element, line, shortened, text
 from linocut.report.words import NORMS, rounded
 
-NAMES, PANEL, TOLD, GAP = 250, 180, 100, 12  # widths: the rows' names, one norm's dots, their figures, between norms
+PANEL, TOLD, GAP = 180, 100, 12  # widths: one norm's dots, their figures, between norms
+LETTER, LETTERS = 7.2, (30, 64)  # the width of one at 13 pixels, and the fewest and most that a name has room for
 ROW, TITLE, TOP, BOTTOM = 22, 32, 46, 30
-INSET = 8
+INSET, INDENT = 8, 20
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
 _LOOK = f"""
 text {{ font: 13px {_FONT}; fill: var(--ink); }}
@@ -46,9 +47,12 @@ def falls_chart(groups: Sequence[tuple[str, Rows]], *, title: str) -> str:
     Its colours follow the reader's light or dark setting, as those of the page do.
     """
     norms = [norm for norm in NORMS if any(norm in falls for _, rows in groups for _, falls in rows)]
-    width = NAMES + len(norms) * (PANEL + TOLD) + (len(norms) - 1) * GAP + 2 * INSET
+    longest = max((len(name) for _, rows in groups for name, _ in rows), default=0)
+    letters = min(max(longest, LETTERS[0]), LETTERS[1])
+    names = round(INDENT + letters * LETTER) + 20
+    width = names + len(norms) * (PANEL + TOLD) + (len(norms) - 1) * GAP + 2 * INSET
     bottom = TOP + sum(TITLE + ROW * len(rows) for _, rows in groups)
-    lefts = {norm: NAMES + INSET + number * (PANEL + TOLD + GAP) for number, norm in enumerate(norms)}
+    lefts = {norm: names + INSET + number * (PANEL + TOLD + GAP) for number, norm in enumerate(norms)}
     parts = [_style(), element("rect", width=width, height=bottom + BOTTOM, class_="ground"), _legend()]
     for norm, left in lefts.items():
         parts.append(text(left + PANEL / 2, TOP - 6, NORMS[norm], text_anchor="middle", class_="title"))
@@ -56,13 +60,13 @@ def falls_chart(groups: Sequence[tuple[str, Rows]], *, title: str) -> str:
             x = left + PANEL * value / 100
             parts.append(line(x, TOP, x, bottom + 4, class_="grid"))
             parts.append(text(x, bottom + 20, str(value), text_anchor="middle", class_="quiet"))
-    parts.append(text(NAMES - 8, bottom + 20, "per cent of test images that hold", text_anchor="end", class_="quiet"))
+    parts.append(text(names - 8, bottom + 20, "per cent of test images that hold", text_anchor="end", class_="quiet"))
     y = TOP
     for heading, rows in groups:
         parts.append(text(INSET, y + TITLE - 10, heading, class_="title"))
         y += TITLE
         for name, falls in rows:
-            parts.append(text(INSET + 12, y + 15, name))
+            parts.append(text(INDENT, y + 15, shortened(name, letters)))
             parts += [_fall(fall, lefts[norm], y + ROW / 2) for norm, fall in falls.items()]
             y += ROW
     told = f"{title}: per cent of test images that hold, as published and in the worst case."
