@@ -11,6 +11,7 @@ import pytest
 from linocut.evaluation.findings.strength import ascent
 from linocut.evaluation.record import Record
 from linocut.evaluation.verify import replay
+from linocut.report.words import rounded
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 EVIDENCE = RESULTS / "evidence.md"
@@ -186,7 +187,7 @@ def test_the_page_quotes_the_rows(results, data_set):
             (typed[3], lambda record: record.after(published_pgd(record, "l2"))),
         ):
             mean = sum(share(record).percent for record in records) / len(records)
-            assert float(told) == pytest.approx(mean, abs=0.0501), row
+            assert told == rounded(mean, 1), row
         for told, norm in ((typed[2], "linf"), (typed[4], "l2")):
             assert told == held(place, row, norm), row
 
@@ -197,7 +198,7 @@ def held(place, row, norm):
     for seed in seeds(place, row):
         judged = len(read(RESULTS / place / row / f"seed-{seed}" / "ledger-strong").of["clean"])
         percents.append(100 * len(lasting(place, row, norm, seed=seed)) / judged)
-    mean = f"{sum(percents) / len(percents) + 1e-9:.2f}"
+    mean = rounded(sum(percents) / len(percents), 2)
     return mean if len(percents) == 1 else f"{mean} ({min(percents):.2f}–{max(percents):.2f})"
 
 
@@ -206,7 +207,7 @@ def test_the_first_page_quotes_the_means(row):
     page = (RESULTS.parents[1] / "README.md").read_text()
     line = overview(RESULTS)["cifar-10", row]
     columns = ("clean", "linf_pgd", "linf_worst", "l2_pgd", "l2_worst")
-    told = [f"{line[column] + 1e-9:.{2 if column.endswith('worst') else 1}f}" for column in columns]
+    told = [rounded(line[column], 2 if column.endswith("worst") else 1) for column in columns]
     assert re.search(r"\| ".join(rf"\*{{0,2}}{re.escape(each)}\*{{0,2}} " for each in told), page), told
 
 
@@ -339,7 +340,7 @@ def test_the_conclusions_say_what_transforms_cost_and_add():
             len(lasting(place, base, norm, seed=seed)) - len(lasting(place, row, norm, seed=seed))
             for seed in seeds(place, row)
         ]
-        return f"{abs(sum(lost)) / len(lost) / 20 + 1e-9:.2f}", [each / 20 for each in lost]
+        return rounded(abs(sum(lost)) / len(lost) / 20, 2), [each / 20 for each in lost]
 
     rows = ("acab-retrained", "ac-retrained", "fixed-retrained", "ab-retrained")
     (whole, each), (book, _), (fixed, _), (blur, _) = (changes("cifar-10", row, "linf") for row in rows)

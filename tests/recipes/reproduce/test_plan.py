@@ -289,12 +289,36 @@ def test_the_worst_case_is_over_all_suites(finished):
     ("gained", "lost", "said"), [(40, 10, "helps"), (10, 40, "makes it worse"), (3, 2, "no difference that 100")]
 )
 def test_the_verdict_follows_the_images_on_which_both_differ(gained, lost, said):
-    work = tiny("digits", "acab-retrained", 0, Shelf(None), NUMERICS)
-    found = verdict.Comparison(
-        work=work, base=work, norm="l2", n=100, standing=30 + gained, base_standing=30 + lost, gained=gained, lost=lost
+    told = verdict.sentence([compared(gained, lost)])
+    assert told.endswith(f": {said} images could show" if "difference" in said else f": the transform {said}")
+    assert f"in L2 {30 + gained:.1f} % of 100 images hold, without the transform {30 + lost:.1f} %" in told
+
+
+def compared(gained, lost, seed=0, standing=30):
+    work = tiny("digits", "acab-retrained", seed, Shelf(None), NUMERICS)
+    return verdict.Comparison(
+        work=work,
+        base=work,
+        norm="l2",
+        n=100,
+        standing=standing + gained,
+        base_standing=standing + lost,
+        gained=gained,
+        lost=lost,
     )
-    assert said in found.sentence
-    assert f"{30 + gained:.1f} %" in found.sentence
+
+
+def test_the_verdict_says_what_each_seed_says():
+    same = [compared(40, 10, 0), compared(30, 10, 1), compared(20, 1, 2)]
+    assert verdict.sentence(same) == (
+        "in L2 70.0, 60.0 and 50.0 % of 100 images hold, without the transform 40.0, 40.0 and 31.0 %: "
+        "the transform helps, with each seed"
+    )
+    assert verdict.sentence([*same[:2], compared(1, 1, 2)]).endswith(
+        ": the transform helps with seeds 0 and 1, no difference that 100 images could show with seed 2"
+    )
+    nothing = [compared(0, 0, seed, standing=0) for seed in (0, 1)]
+    assert verdict.sentence(nothing) == "in L2 none of 100 images hold, with the transform or without"
 
 
 @pytest.mark.parametrize("scale", ["small", "slow", "large"])

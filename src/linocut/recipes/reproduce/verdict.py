@@ -1,6 +1,6 @@
 """What a reproduction comes down to: every defended row against the same training without a transform."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from linocut.evaluation.intervals import lopsided
@@ -27,16 +27,11 @@ class Comparison:
     lost: int
 
     @property
-    def sentence(self) -> str:
-        """The comparison in words, with its numbers."""
-        norm = NORMS[self.norm]
-        if self.standing == self.base_standing == 0:
-            return f"in {norm} none of {self.n} images hold, with the transform or without"
-        share, other = (_percent(Share(count, self.n)) for count in (self.standing, self.base_standing))
-        told = f"in {norm} {share} of {self.n} images hold, without the transform {other}"
+    def outcome(self) -> str:
+        """What the images on which the two differ say of the transform."""
         if not lopsided(self.gained, self.lost):
-            return f"{told}: no difference that {self.n} images could show"
-        return f"{told}: the transform {'helps' if self.gained > self.lost else 'makes it worse'}"
+            return f"no difference that {self.n} images could show"
+        return f"the transform {'helps' if self.gained > self.lost else 'makes it worse'}"
 
 
 def comparisons(works: Sequence[Work], records: Records) -> list[Comparison]:
@@ -66,12 +61,36 @@ def comparisons(works: Sequence[Work], records: Records) -> list[Comparison]:
 
 
 def sentences(works: Sequence[Work], records: Records) -> list[str]:
-    """The verdict: one sentence a row and seed, both norms in it; then where the published attack flatters most."""
-    told: dict[str, list[str]] = {}
+    """The verdict: one sentence a row, all its seeds and both norms in it; then where the published attack flatters."""
+    rows: dict[tuple[str, str], dict[tuple[str, int], list[Comparison]]] = {}
     for found in comparisons(works, records):
-        told.setdefault(_name(found.work, works), []).append(found.sentence)
-    compared = [f"{name}, worst case: {'; '.join(parts)}." for name, parts in told.items()]
+        row = rows.setdefault((found.work.data_set, found.work.row), {})
+        row.setdefault((found.norm, found.n), []).append(found)
+    compared = []
+    for row in rows.values():
+        seeds = dict.fromkeys(each.work.config.seed for same in row.values() for each in same)
+        parts = "; ".join(sentence(same) for same in row.values())
+        first = next(iter(row.values()))[0]
+        compared.append(f"{_name(first.work, works, seeds)}, worst case: {parts}.")
     return compared + flattery(works, records)
+
+
+def sentence(found: Sequence[Comparison]) -> str:
+    """Comparisons of one row in one norm, with one seed each, in words with their numbers."""
+    norm, n = NORMS[found[0].norm], found[0].n
+    if not any(each.standing or each.base_standing for each in found):
+        return f"in {norm} none of {n} images hold, with the transform or without"
+    share, other = (
+        _listed([_figure(Share(count, n)) for count in counts])
+        for counts in ([each.standing for each in found], [each.base_standing for each in found])
+    )
+    outcomes: dict[str, list[str]] = {}
+    for each in found:
+        outcomes.setdefault(each.outcome, []).append(str(each.work.config.seed))
+    told = [f"{outcome} with seed{'s' * (len(seeds) > 1)} {_listed(seeds)}" for outcome, seeds in outcomes.items()]
+    if len(outcomes) == 1:
+        told = [f"{found[0].outcome}{', with each seed' * (len(found) > 1)}"]
+    return f"in {norm} {share} % of {n} images hold, without the transform {other} %: {', '.join(told)}"
 
 
 def flattery(works: Sequence[Work], records: Records) -> list[str]:
@@ -88,21 +107,28 @@ def flattery(works: Sequence[Work], records: Records) -> list[str]:
             published, left = judged[0].after(name, shared), Share(len(standing & shared), len(shared))
             if shared and published.percent - left.percent > most:
                 most = published.percent - left.percent
+                row = _name(work, works, [work.config.seed])
                 told = [
-                    f"The published attack flatters most in {NORMS[norm]} for {_name(work, works)}: it leaves "
-                    f"{_percent(published)} of {len(shared)} images, all attacks together leave {_percent(left)}."
+                    f"The published attack flatters most in {NORMS[norm]} for {row}: it leaves "
+                    f"{_figure(published)} % of {len(shared)} images, all attacks together leave {_figure(left)} %."
                 ]
     return told
 
 
-def _percent(share: Share) -> str:
-    return f"{share.percent:.{share.decimals}f} %"
+def _figure(share: Share) -> str:
+    return f"{share.percent:.{share.decimals}f}"
 
 
-def _name(work: Work, works: Sequence[Work]) -> str:
-    """The row in words, with its data set and seed where there are several."""
+def _listed(told: Sequence[str]) -> str:
+    *others, last = told
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _name(work: Work, works: Sequence[Work], seeds: Collection[int]) -> str:
+    """The row in words, with its data set and seeds where the works have several."""
     data_set = f"{work.data_set}, " if len({other.data_set for other in works}) > 1 else ""
-    seed = f", seed {work.config.seed}" if len({other.config.seed for other in works}) > 1 else ""
+    several = len({other.config.seed for other in works}) > 1
+    seed = f", seed{'s' * (len(seeds) > 1)} {_listed([str(seed) for seed in seeds])}" * several
     return f"{data_set}{words(work.row)}{seed}"
 
 
