@@ -115,6 +115,26 @@ def test_a_step_is_told_by_its_place_in_the_plan_whoever_makes_it(capsys):
     ]
 
 
+def test_a_network_that_is_taken_over_says_nothing_of_how_long_trainings_take(capsys):
+    steps = [SimpleNamespace(name=f"digits/{row}/seed-0/model", title="train") for row in ("natural", "baseline")]
+    narrator = Narrator(
+        SimpleNamespace(
+            plan=SimpleNamespace(steps=steps),
+            estimates={
+                steps[0].name: {"seconds": 0, "at_most": False, "taken_over": True},
+                steps[1].name: {"seconds": 3600.0, "at_most": False},
+            },
+            states={step.name: State.DUE for step in steps},
+        ),
+        shown=True,
+    )
+    narrator.starts(steps[0], State.DUE)
+    narrator.ends(steps[0], 5.0)
+    narrator.starts(steps[1], State.DUE)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition("(")[2] for line in (lines[0], lines[2])] == ["about 60 min left)"] * 2
+
+
 def test_when_the_minutes_are_over_the_status_and_the_advice_say_so(tmp_path):
     result = call(*ONE, "--out", tmp_path / "out", "--minutes", "0.0001")
     assert result.exit_code == 75

@@ -127,8 +127,10 @@ class Narrator:
         if not self.shown:
             return
         self.left[step.name] = 0.0
-        taken, expected = self.pace.get(_kind(step), (0.0, 0.0))
-        self.pace[_kind(step)] = (taken + seconds, expected + self.reproduction.estimates[step.name]["seconds"])
+        told = self.reproduction.estimates[step.name]
+        if "taken_over" not in told:
+            taken, expected = self.pace.get(_kind(step), (0.0, 0.0))
+            self.pace[_kind(step)] = (taken + seconds, expected + told["seconds"])
         self._line(
             f"{self._head(step)}: {step.title}, took {span(seconds)}" if self.live else f"  took {span(seconds)}"
         )
@@ -179,4 +181,6 @@ def _kind(step: "Step") -> str:
 
 
 def _expected(told: dict) -> str:
+    if "taken_over" in told:
+        return "taken over"
     return f"{'at most' if told['at_most'] else 'about'} {span(told['seconds'])}"

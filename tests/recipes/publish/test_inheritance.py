@@ -8,11 +8,12 @@ import pytest
 
 from linocut.recipes.reproduce import making
 from linocut.recipes.reproduce.plan_file import numerics_of
+from linocut.recipes.reproduce.reproduction import prepare
 from linocut.recipes.reproduce.scales import Numerics
 
 from ..reproduce.conftest import do, shop_at
 from ..reproduce.tiny import shorten
-from .conftest import BASE, FIXED, plan_at, put
+from .conftest import BASE, CPU, FIXED, breakable, plan_at, put
 
 AC = "digits/ac-pretrained/seed-0"
 
@@ -80,6 +81,26 @@ def test_how_quickly_it_was_made_does_not_matter(published, tmp_path, nobody_tra
     step.work = step.work.with_config(channels_last=True)
     step.run(shop, lambda share, words: None)
     assert (shop.out / BASE / "model/card.json").is_file()
+
+
+def test_the_plan_says_which_networks_are_taken_over(published, tmp_path, short):
+    def planned(**settings):
+        estimates = prepare(
+            [("digits", "baseline")],
+            scale=breakable,
+            seeds=(0,),
+            out=tmp_path / "out",
+            root=None,
+            device=CPU,
+            title="taken over",
+            **settings,
+        ).estimates
+        return estimates[f"{BASE}/model"]
+
+    assert planned(published=published) == {"seconds": 0, "at_most": False, "whole_batches": True, "taken_over": True}
+    alone = planned()
+    assert alone["seconds"] > 0
+    assert "taken_over" not in alone
 
 
 def told(results, place, precision):

@@ -13,10 +13,10 @@ from linocut.training.config import TrainingConfig
 BESIDE = ("config.json", "log.jsonl", "curves.png")
 
 
-def inherit(
-    results: Path, out: Path, place: str, config: TrainingConfig, *, train: str, test: str, free: tuple
+def lies_there(
+    results: Path, place: str, config: TrainingConfig, *, train: str, test: str, free: tuple[str, ...]
 ) -> bool:
-    """Copy the network of a place among the results, if it is what this training would make; whether it was.
+    """Whether the network of a place among the results is what this training would make.
 
     train, test: hashes of the images; free: fields of the config in which the two may differ.
     """
@@ -28,13 +28,15 @@ def inherit(
         return False
     held = {name: value for name, value in card.recipe.items() if name in config.to_json()}
     differs = [name for name, _, _ in config.changes(held) if name not in free]
-    if differs or (card.recipe.get("train_sha256"), card.metrics.get("test_sha256")) != (train, test):
-        return False
-    shutil.copytree(source, out / place / "model", dirs_exist_ok=True)
+    return not differs and (card.recipe.get("train_sha256"), card.metrics.get("test_sha256")) == (train, test)
+
+
+def take_over(results: Path, out: Path, place: str) -> None:
+    """Copy the network of a place among the results, and what lies beside it."""
+    shutil.copytree(results / place / "model", out / place / "model", dirs_exist_ok=True)
     for name in BESIDE:
         if (results / place / name).is_file():
             shutil.copyfile(results / place / name, out / place / name)
-    return True
 
 
 def trained_in(results: Path) -> Precision | None:

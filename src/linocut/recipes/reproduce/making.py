@@ -11,7 +11,7 @@ import torch
 
 from linocut.models import Card, Defended, load, save
 from linocut.models.store import fit_transform, read_card, rebuild_transform
-from linocut.recipes.reproduce.inheritance import inherit
+from linocut.recipes.reproduce.inheritance import lies_there, take_over
 from linocut.recipes.reproduce.interruption import Stopped
 from linocut.recipes.reproduce.step import Step, Watch, Workshop
 from linocut.recipes.reproduce.work import Work
@@ -118,23 +118,23 @@ class Train(Model):
             return False
         return isinstance(held, dict) and not self.config(shop).changes(held)
 
+    def is_published(self, shop: Workshop) -> bool:
+        """Whether the network can be taken over; that of a codebook is known once this has been fitted."""
+        if shop.published is None or (self.codebook is not None and not self.codebook.file(shop).exists()):
+            return False
+        train, test = shop.shelf.train(self.work).sha256, shop.shelf.test(self.work).sha256
+        return lies_there(shop.published, self.work.place, self.config(shop), train=train, test=test, free=HOW_NOT_WHAT)
+
     def run(self, shop: Workshop, watch: Watch) -> None:
         def tell(now: Progress) -> None:
             words = f"epoch {now.epoch + 1} of {self.work.config.epochs}, loss {now.loss:.3f}"
             watch(now.step / now.total_steps, words)
 
+        if shop.published is not None and self.is_published(shop):
+            take_over(shop.published, shop.out, self.work.place)
+            return
         images, test = shop.shelf.train(self.work), shop.shelf.test(self.work)
         folder = shop.out / self.work.place
-        if shop.published is not None and inherit(
-            shop.published,
-            shop.out,
-            self.work.place,
-            self.config(shop),
-            train=images.sha256,
-            test=test.sha256,
-            free=HOW_NOT_WHAT,
-        ):
-            return
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="dropped the torn last line")  # a kill leaves one; it is no news
             outcome = train(

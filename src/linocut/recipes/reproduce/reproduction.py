@@ -13,12 +13,13 @@ from linocut.data.loading import root_from_environment
 from linocut.recipes.reproduce import plan_file, runner, stamps
 from linocut.recipes.reproduce.calibration import Calibration
 from linocut.recipes.reproduce.estimates import estimate
+from linocut.recipes.reproduce.making import Train
 from linocut.recipes.reproduce.plan import Plan, Planner
 from linocut.recipes.reproduce.reporting import WriteReport, check_can_report
 from linocut.recipes.reproduce.scales import Numerics, Scale
 from linocut.recipes.reproduce.shelf import Shelf
 from linocut.recipes.reproduce.stamps import Seen, State
-from linocut.recipes.reproduce.step import Workshop
+from linocut.recipes.reproduce.step import Step, Workshop
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,12 +90,15 @@ def _estimates(
     known = plan_file.held_estimates(plan, shop, device)
     with tempfile.TemporaryDirectory() as scratch:
         calibration = Calibration(shop.device, Path(scratch), tell)
-        return {
-            step.name: _taken(stamps.read(step, shop)["seconds"])
-            if states[step.name] is State.DONE
-            else known.get(step.name) or estimate(step, shop, calibration) | {"timed_on": device}
-            for step in plan.steps
-        }
+
+        def expected(step: Step) -> dict[str, Any]:
+            if states[step.name] is State.DONE:
+                return _exactly(stamps.read(step, shop)["seconds"])
+            if isinstance(step, Train) and step.is_published(shop):
+                return _exactly(0) | {"taken_over": True}
+            return known.get(step.name) or estimate(step, shop, calibration) | {"timed_on": device}
+
+        return {step.name: expected(step) for step in plan.steps}
 
 
 def _name(device: torch.device) -> str:
@@ -104,6 +108,5 @@ def _name(device: torch.device) -> str:
     return f"{device.type} {platform.machine()}, threads: {torch.get_num_threads()}"
 
 
-def _taken(seconds: float) -> dict[str, Any]:
-    """What a step that is done took."""
+def _exactly(seconds: float) -> dict[str, Any]:
     return {"seconds": round(seconds, 1), "at_most": False, "whole_batches": True}
