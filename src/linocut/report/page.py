@@ -16,7 +16,7 @@ from linocut.report.sections.detail import detail
 from linocut.report.sections.likeness import comparison
 from linocut.report.sources import Subject
 
-MANY = 24  # models, or twice as many ledgers; above, fold-outs have no charts and pictures: a browser stays quick
+MANY = 40  # models, or twice as many ledgers; above, fold-outs have no charts and pictures: a browser stays quick
 PICTURES, EACH = 64, 16  # on a page, and at most of one ledger
 
 
