@@ -20,17 +20,20 @@ GROUPS = {  # heading: folder of results, data set
 
 def rows(folder: str, data_set: str) -> list[tuple[str, dict[str, Fall]]]:
     """The rows of adversarial training that are published there, in the order of NAMES."""
-    table: dict[str, dict[str, float]] = {}
+    table: dict[str, dict[str, tuple[float, int]]] = {}
     with (DOCS / "results" / folder / "overview.csv").open(newline="") as file:
         for line in csv.DictReader(file):
             if line["data_set"] == data_set:
-                table.setdefault(line["row"].partition("+")[0], {})[line["column"]] = float(line["mean"])
+                cells = table.setdefault(line["row"].partition("+")[0], {})
+                assert line["column"] not in cells, f"{folder}: {line['row']} was trained in two ways"
+                cells[line["column"]] = float(line["mean"]), int(line["n"])
     return [
         (
             told,
             {
-                norm: Fall(published=table[row][f"{norm}_pgd"], worst=table[row][f"{norm}_worst"])
+                norm: Fall(published=table[row][f"{norm}_pgd"][0], worst=worst, n=n)
                 for norm in ("linf", "l2")
+                for worst, n in [table[row][f"{norm}_worst"]]
             },
         )
         for row, told in NAMES.items()
@@ -44,4 +47,4 @@ def headline() -> str:
 
 
 if __name__ == "__main__":
-    (DOCS / "images" / "headline.svg").write_text(headline())
+    (DOCS / "images" / "headline.svg").write_text(headline(), encoding="utf-8")

@@ -11,9 +11,8 @@ import argparse
 import multiprocessing
 import os
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -68,11 +67,18 @@ def main() -> None:
     parser.add_argument("--root", type=Path, required=True)
     parser.add_argument("--norm", default="l2")
     told = parser.parse_args()
-    name, found = f"standing-{told.folders[0].absolute().parents[1].name}-{told.norm}", []
+    name = f"standing-{told.folders[0].absolute().parents[1].name}-{told.norm}"
+    found: dict[Path, dict] = {}
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
-        for row in pool.map(partial(standing, norm=told.norm, root=told.root), told.folders):
-            found.append(row)  # written after each row: a run that is stopped keeps those that are done
-            print(write_result(name, {"attacks": [repr(attack) for attack in ATTACKS], "found": found}))
+        under_way = {pool.submit(standing, folder, told.norm, told.root): folder for folder in told.folders}
+        for done in as_completed(under_way):  # written after each row: a run that is stopped keeps those that are done
+            found[under_way[done]] = done.result()
+            content = {
+                "attacks": [repr(attack) for attack in ATTACKS],
+                "found": [found[folder] for folder in told.folders if folder in found],
+                "missing": [str(folder) for folder in told.folders if folder not in found],
+            }
+            print(write_result(name, content))
 
 
 if __name__ == "__main__":

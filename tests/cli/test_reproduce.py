@@ -13,6 +13,7 @@ from linocut.cli import app
 from linocut.cli.reproduce_tables import Narrator, print_plan
 from linocut.recipes import demo as demo_recipe
 from linocut.recipes.reproduce import scales
+from linocut.recipes.reproduce.inheritance import TAKEN_OVER
 from linocut.recipes.reproduce.interruption import Stopped
 from linocut.recipes.reproduce.stamps import State
 
@@ -120,19 +121,16 @@ def test_a_network_that_is_taken_over_says_nothing_of_how_long_trainings_take(ca
     narrator = Narrator(
         SimpleNamespace(
             plan=SimpleNamespace(steps=steps),
-            estimates={
-                steps[0].name: {"seconds": 0, "at_most": False, "taken_over": True},
-                steps[1].name: {"seconds": 3600.0, "at_most": False},
-            },
+            estimates={step.name: {"seconds": 3600.0, "at_most": False} for step in steps},
             states={step.name: State.DUE for step in steps},
         ),
         shown=True,
     )
-    narrator.starts(steps[0], State.DUE)
+    narrator.starts(steps[0], State.DUE)(1.0, TAKEN_OVER)
     narrator.ends(steps[0], 5.0)
     narrator.starts(steps[1], State.DUE)
     lines = capsys.readouterr().err.splitlines()
-    assert [line.partition("(")[2] for line in (lines[0], lines[2])] == ["about 60 min left)"] * 2
+    assert [line.partition("(")[2] for line in (lines[0], lines[2])] == ["about 2.0 h left)", "about 60 min left)"]
 
 
 def test_when_the_minutes_are_over_the_status_and_the_advice_say_so(tmp_path):

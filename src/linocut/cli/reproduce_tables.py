@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from linocut.cli.progress import span
+from linocut.recipes.reproduce.inheritance import TAKEN_OVER
 
 if TYPE_CHECKING:
     from linocut.recipes.reproduce.overview import Line
@@ -93,6 +94,7 @@ class Narrator:
         self.left = {name: told["seconds"] for name, told in reproduction.estimates.items()}
         self.bounds = {name for name, told in reproduction.estimates.items() if told["at_most"]}
         self.pace: dict[str, tuple[float, float]] = {}  # by kind of step: seconds taken, seconds expected
+        self.taken_over: set[str] = set()
         self.told_at = 0.0
 
     def __enter__(self) -> "Narrator":
@@ -116,6 +118,8 @@ class Narrator:
             self._line(f"{self._head(step)}: {step.title} (about {span(self._rest())} left)")
 
         def watch(share: float, words: str) -> None:
+            if words == TAKEN_OVER:
+                self.taken_over.add(step.name)
             self.left[step.name] = self.reproduction.estimates[step.name]["seconds"] * (1 - share)
             self._show(f"{self._place(step)} about {span(self._rest())} left; {_of(step)}: {words}")
 
@@ -127,10 +131,9 @@ class Narrator:
         if not self.shown:
             return
         self.left[step.name] = 0.0
-        told = self.reproduction.estimates[step.name]
-        if "taken_over" not in told:
+        if step.name not in self.taken_over:  # that says nothing of how long its kind takes
             taken, expected = self.pace.get(_kind(step), (0.0, 0.0))
-            self.pace[_kind(step)] = (taken + seconds, expected + told["seconds"])
+            self.pace[_kind(step)] = (taken + seconds, expected + self.reproduction.estimates[step.name]["seconds"])
         self._line(
             f"{self._head(step)}: {step.title}, took {span(seconds)}" if self.live else f"  took {span(seconds)}"
         )
@@ -182,5 +185,5 @@ def _kind(step: "Step") -> str:
 
 def _expected(told: dict) -> str:
     if "taken_over" in told:
-        return "taken over"
+        return TAKEN_OVER
     return f"{'at most' if told['at_most'] else 'about'} {span(told['seconds'])}"

@@ -8,7 +8,7 @@ from linocut.evaluation.intervals import lopsided
 from linocut.report.accuracy import Line
 from linocut.report.judged import Judged
 from linocut.report.sources import Subject
-from linocut.report.words import NORMS
+from linocut.report.words import NORMS, rounded
 
 MOST = 6  # pairs that get a sentence of their own
 
@@ -24,7 +24,7 @@ class Gain:
     @property
     def size(self) -> str:
         """Without its sign."""
-        return f"{abs(self.points):.{self.decimals}f}"
+        return rounded(abs(self.points), self.decimals)
 
     def __str__(self) -> str:
         sign = "+" if self.points > 0 else "−" if self.points < 0 else "±"

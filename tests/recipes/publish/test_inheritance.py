@@ -2,14 +2,17 @@
 
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
+from linocut.errors import InputError
+from linocut.models.seal import sealed, unsealed
 from linocut.recipes.reproduce import making
 from linocut.recipes.reproduce.plan_file import numerics_of
 from linocut.recipes.reproduce.reproduction import prepare
 from linocut.recipes.reproduce.scales import Numerics
+from linocut.recipes.reproduce.stamps import State
 
 from ..reproduce.conftest import do, shop_at
 from ..reproduce.tiny import shorten
@@ -83,6 +86,39 @@ def test_how_quickly_it_was_made_does_not_matter(published, tmp_path, nobody_tra
     assert (shop.out / BASE / "model/card.json").is_file()
 
 
+CODES = "digits/fixed-retrained/seed-0"
+
+
+def test_a_network_behind_codes_is_taken_over_once_they_are_fitted(tmp_path, short, monkeypatch):
+    plan, shop = plan_at(tmp_path / "first", rows=("fixed-retrained",))
+    do(plan, shop)
+    results, out = tmp_path / "results", tmp_path / "out"
+    put(shop.out, results)
+
+    def refuse(*_, **__):
+        raise Trained
+
+    monkeypatch.setattr(making, "train", refuse)
+    assert f"{CODES}/model" in do(*with_published(out, results, ("fixed-retrained",))).made
+    card = (results / CODES / "model/card.json").read_bytes()
+    assert (out / CODES / "model/card.json").read_bytes() == card
+    (out / CODES / "codebook.json").write_text('{"x"')  # damaged: fitted again, and no plan stumbles over it
+    again = prepare(
+        [("digits", "fixed-retrained")],
+        scale=breakable,
+        seeds=(0,),
+        out=out,
+        root=None,
+        device=CPU,
+        title="again",
+        published=results,
+    )
+    assert again.states[f"{CODES}/codebook"] is State.DUE
+    assert "taken_over" not in again.estimates[f"{CODES}/model"]  # which codes it will have is not known yet
+    do(*with_published(out, results, ("fixed-retrained",)))
+    assert (out / CODES / "model/card.json").read_bytes() == card
+
+
 def test_the_plan_says_which_networks_are_taken_over(published, tmp_path, short):
     def planned(**settings):
         estimates = prepare(
@@ -103,17 +139,42 @@ def test_the_plan_says_which_networks_are_taken_over(published, tmp_path, short)
     assert "taken_over" not in alone
 
 
-def told(results, place, precision):
-    (results / place).mkdir(parents=True)
-    (results / place / "config.json").write_text(json.dumps({"precision": precision}))
+def test_a_published_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(InputError, match="not a folder"):
+        prepare(
+            [("digits", "baseline")],
+            scale=breakable,
+            seeds=(0,),
+            out=tmp_path / "out",
+            root=None,
+            device=CPU,
+            title="nowhere",
+            published=tmp_path / "nowhere",
+        )
 
 
-def test_rows_that_join_are_trained_in_the_format_of_the_published(tmp_path):
+def trained(published, results, place, precision):
+    """A network of that data set, trained in that format."""
+    shutil.copytree(published / BASE / "model", results / place / "model")
+    file = results / place / "model" / "card.json"
+    card = unsealed(file.read_bytes(), str(file))
+    file.write_bytes(sealed({**card, "recipe": {**card["recipe"], "precision": precision}}))
+
+
+def test_rows_that_join_are_trained_in_the_format_of_the_published(published, tmp_path):
     results = tmp_path / "results"
     shop = replace(shop_at(tmp_path / "out"), published=results)
-    assert numerics_of(shop) == Numerics.on(shop.device)  # nothing lies there
-    told(results, "mnist/baseline/seed-0", "bfloat16")
-    assert Numerics.on(shop.device).precision == "float32"
-    assert numerics_of(shop) == replace(Numerics.on(shop.device), precision="bfloat16")
-    told(results, "mnist/ac-retrained/seed-0", "float32")
-    assert numerics_of(shop) == Numerics.on(shop.device)  # they differ
+    usual = Numerics.on(shop.device)
+    assert numerics_of(shop, {"mnist"}) == usual  # nothing lies there
+    trained(published, results, "mnist/baseline/seed-0", "bfloat16")
+    assert usual.precision == "float32"
+    assert numerics_of(shop, {"mnist"}) == replace(usual, precision="bfloat16")
+    assert numerics_of(shop, {"gtsrb"}) == usual  # another data set
+    trained(published, results, "gtsrb/baseline/seed-0", "float32")
+    assert numerics_of(shop, {"mnist"}) == replace(usual, precision="bfloat16")
+    assert numerics_of(shop, {"mnist", "gtsrb"}) == usual  # they differ
+    (results / "gtsrb/baseline/seed-0/model/card.json").write_text("{")
+    assert numerics_of(shop, {"mnist", "gtsrb"}) == replace(usual, precision="bfloat16")  # that one is damaged
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "plan.json").write_text(json.dumps({"numerics": asdict(usual)}))
+    assert numerics_of(shop, {"mnist"}) == usual  # what a folder was begun with stays

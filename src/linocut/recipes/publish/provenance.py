@@ -12,6 +12,7 @@ from linocut.models.store import read_card
 from linocut.recipes.publish.parcels import VERIFICATION
 from linocut.recipes.reproduce import overview
 from linocut.recipes.reproduce.work import Work
+from linocut.report.words import rounded
 
 NAME = "provenance.md"
 HEAD = """# Where each number comes from
@@ -64,7 +65,9 @@ def _section(results: Path, work: Work, ledgers: Mapping[str, Record]) -> str:
 def _numbers(judged: Sequence[Record]) -> str:
     """Each accuracy of one network in per cent."""
     found = overview.shares(judged)
-    told = [f"{overview.COLUMNS[column]} **{share.percent:.{share.decimals}f}**" for column, share in found.items()]
+    told = [
+        f"{overview.COLUMNS[column]} **{rounded(share.percent, share.decimals)}**" for column, share in found.items()
+    ]
     return ", ".join(told)
 
 

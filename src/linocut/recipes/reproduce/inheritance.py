@@ -1,7 +1,8 @@
 """Networks that were published before and need not be trained again: rows can join results that lie there."""
 
-import json
 import shutil
+from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -11,6 +12,7 @@ from linocut.recipes.reproduce.work import Precision
 from linocut.training.config import TrainingConfig
 
 BESIDE = ("config.json", "log.jsonl", "curves.png")
+TAKEN_OVER = "taken over"  # what a training tells that need not run
 
 
 def lies_there(
@@ -23,12 +25,14 @@ def lies_there(
     source = results / place / "model"
     try:
         card = read_card(source).card
+        held = {name: value for name, value in card.recipe.items() if name in config.to_json()}
+        differs = [name for name, _, _ in config.changes(held) if name not in free]
+        if differs or (card.recipe.get("train_sha256"), card.metrics.get("test_sha256")) != (train, test):
+            return False
         load(source)  # InputError where weights are damaged or were left out
     except (InputError, OSError):
         return False
-    held = {name: value for name, value in card.recipe.items() if name in config.to_json()}
-    differs = [name for name, _, _ in config.changes(held) if name not in free]
-    return not differs and (card.recipe.get("train_sha256"), card.metrics.get("test_sha256")) == (train, test)
+    return True
 
 
 def take_over(results: Path, out: Path, place: str) -> None:
@@ -39,10 +43,14 @@ def take_over(results: Path, out: Path, place: str) -> None:
             shutil.copyfile(results / place / name, out / place / name)
 
 
-def trained_in(results: Path) -> Precision | None:
-    """The format that the networks among the results were trained in; None where they differ or none lies there."""
-    try:
-        found = {json.loads(file.read_bytes())["precision"] for file in results.glob("*/*/seed-*/config.json")}
-    except (OSError, ValueError, LookupError, TypeError):
-        return None  # damaged: it cannot be joined, and a training says so by being due
+def trained_in(results: Path, data_sets: Collection[str]) -> Precision | None:
+    """The format that networks among the results were trained in; None where they differ or there is none.
+
+    data_sets: those whose networks are asked.
+    """
+    found = set()
+    for data_set in data_sets:
+        for folder in results.glob(f"{data_set}/*/seed-*/model"):
+            with suppress(InputError, OSError):  # damaged: it is not taken over, and says nothing
+                found.add(read_card(folder).card.recipe.get("precision"))
     return cast(Precision, found.pop()) if len(found) == 1 and found <= {"float32", "bfloat16"} else None

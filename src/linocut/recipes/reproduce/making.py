@@ -11,7 +11,7 @@ import torch
 
 from linocut.models import Card, Defended, load, save
 from linocut.models.store import fit_transform, read_card, rebuild_transform
-from linocut.recipes.reproduce.inheritance import lies_there, take_over
+from linocut.recipes.reproduce.inheritance import TAKEN_OVER, lies_there, take_over
 from linocut.recipes.reproduce.interruption import Stopped
 from linocut.recipes.reproduce.step import Step, Watch, Workshop
 from linocut.recipes.reproduce.work import Work
@@ -119,8 +119,8 @@ class Train(Model):
         return isinstance(held, dict) and not self.config(shop).changes(held)
 
     def is_published(self, shop: Workshop) -> bool:
-        """Whether the network can be taken over; that of a codebook is known once this has been fitted."""
-        if shop.published is None or (self.codebook is not None and not self.codebook.file(shop).exists()):
+        """Whether the network can be taken over. The codebook, where it has one, must have been fitted."""
+        if shop.published is None:
             return False
         train, test = shop.shelf.train(self.work).sha256, shop.shelf.test(self.work).sha256
         return lies_there(shop.published, self.work.place, self.config(shop), train=train, test=test, free=HOW_NOT_WHAT)
@@ -132,6 +132,7 @@ class Train(Model):
 
         if shop.published is not None and self.is_published(shop):
             take_over(shop.published, shop.out, self.work.place)
+            watch(1.0, TAKEN_OVER)
             return
         images, test = shop.shelf.train(self.work), shop.shelf.test(self.work)
         folder = shop.out / self.work.place

@@ -15,22 +15,15 @@ def falls(line: Line) -> dict[str, Fall]:
     for norm in NORMS:
         published, worst = (line.cells.get(f"{norm}_{column}") for column in ("pgd", "worst"))
         if published is not None and worst is not None:
-            found[norm] = Fall(published=published.mean, worst=worst.mean)
+            found[norm] = Fall(published=published.mean, worst=worst.mean, n=worst.n)
     return found
 
 
 def as_svg(found: Sequence[Line]) -> str:
-    """One heading a data set, one line a row; rows that lack one of the two accuracies are left out."""
+    """A heading for each data set and way of training, a line a row; rows that lack one of the two are left out."""
     groups: dict[str, list[tuple[str, dict[str, Fall]]]] = {}
     for line in found:
         if fallen := falls(line):
-            groups.setdefault(line.data_set, []).append((line.row, fallen))
-    return falls_chart([_group(*group) for group in groups.items()], title="As published and in the worst case")
-
-
-def _group(data_set: str, rows: list[tuple[str, dict[str, Fall]]]) -> tuple[str, list[tuple[str, dict[str, Fall]]]]:
-    """Heading and names of one data set's rows: what all of them change in the training stands in the heading."""
-    changed = {tuple(training_changes(row)) for row, _ in rows}
-    if len(changed) > 1:
-        return data_set, [(words(row), fallen) for row, fallen in rows]
-    return ", ".join([data_set, *changed.pop()]), [(words(row.partition("+")[0]), fallen) for row, fallen in rows]
+            heading = ", ".join([line.data_set, *training_changes(line.row)])
+            groups.setdefault(heading, []).append((words(line.row.partition("+")[0]), fallen))
+    return falls_chart(list(groups.items()), title="As published and in the worst case")

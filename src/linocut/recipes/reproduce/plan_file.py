@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -18,16 +18,17 @@ NAME = "plan.json"
 ESTIMATE = ("seconds", "at_most", "whole_batches", "transform_seconds", "timed_on")
 
 
-def numerics_of(shop: Workshop) -> Numerics:
+def numerics_of(shop: Workshop, data_sets: Collection[str]) -> Numerics:
     """Those that the folder was begun with, or what suits the device.
 
-    Networks that are to join published ones are trained in the format of these: another would make another network.
+    Networks that are to join published ones of these data sets are trained in the format of those: another would
+    make another network.
     """
     held = _numerics(_read(shop))
     if held is not None:
         return held
     usual = Numerics.on(shop.device)
-    joined = trained_in(shop.published) if shop.published is not None else None
+    joined = trained_in(shop.published, data_sets) if shop.published is not None else None
     return replace(usual, precision=joined or usual.precision)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from linocut.data.loading import root_from_environment
+from linocut.errors import InputError
 from linocut.recipes.reproduce import plan_file, runner, stamps
 from linocut.recipes.reproduce.calibration import Calibration
 from linocut.recipes.reproduce.estimates import estimate
@@ -74,7 +75,9 @@ def prepare(
     shop = Workshop(out=out.absolute(), shelf=shelf, device=device, published=published)
     runner.check_folder(shop)
     check_can_report()
-    numerics = plan_file.numerics_of(shop)
+    if published is not None and not published.is_dir():
+        raise InputError(f"{published} is not a folder: --published takes one that `linocut publish` wrote")
+    numerics = plan_file.numerics_of(shop, {data_set for data_set, _ in rows})
     plan = Planner(scale, shop.shelf, numerics).plan(rows, seeds, title)
     seen: Seen = {}
     states = runner.states(plan, shop, seen)
@@ -94,7 +97,8 @@ def _estimates(
         def expected(step: Step) -> dict[str, Any]:
             if states[step.name] is State.DONE:
                 return _exactly(stamps.read(step, shop)["seconds"])
-            if isinstance(step, Train) and step.is_published(shop):
+            made = all(states[need.name] is State.DONE for need in step.needs)  # a codebook decides which network it is
+            if isinstance(step, Train) and made and step.is_published(shop):
                 return _exactly(0) | {"taken_over": True}
             return known.get(step.name) or estimate(step, shop, calibration) | {"timed_on": device}
 

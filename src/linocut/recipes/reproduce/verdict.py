@@ -8,8 +8,8 @@ from linocut.evaluation.record import Share
 from linocut.recipes.reproduce.overview import Records, published_pgd, worst
 from linocut.recipes.reproduce.tables import base_row, words
 from linocut.recipes.reproduce.work import Work
+from linocut.report.words import NORMS, rounded
 
-NORMS = {"linf": "L∞", "l2": "L2"}
 LITTLE = 2.0  # points
 
 
@@ -63,34 +63,43 @@ def comparisons(works: Sequence[Work], records: Records) -> list[Comparison]:
 def sentences(works: Sequence[Work], records: Records) -> list[str]:
     """The verdict: one sentence a row, all its seeds and both norms in it; then where the published attack flatters."""
     rows: dict[tuple[str, str], dict[tuple[str, int], list[Comparison]]] = {}
-    for found in comparisons(works, records):
+    for found in sorted(comparisons(works, records), key=lambda each: each.work.config.seed):
         row = rows.setdefault((found.work.data_set, found.work.row), {})
         row.setdefault((found.norm, found.n), []).append(found)
     compared = []
-    for row in rows.values():
-        seeds = dict.fromkeys(each.work.config.seed for same in row.values() for each in same)
-        parts = "; ".join(sentence(same) for same in row.values())
-        first = next(iter(row.values()))[0]
-        compared.append(f"{_name(first.work, works, seeds)}, worst case: {parts}.")
+    for work in works:
+        row = rows.pop((work.data_set, work.row), {})
+        if row:
+            seeds = sorted({each.work.config.seed for same in row.values() for each in same})
+            parts = "; ".join(
+                sentence(row[key], seeds) for key in sorted(row, key=lambda key: list(NORMS).index(key[0]))
+            )
+            compared.append(f"{_name(work, works, seeds)}, worst case: {parts}.")
     return compared + flattery(works, records)
 
 
-def sentence(found: Sequence[Comparison]) -> str:
-    """Comparisons of one row in one norm, with one seed each, in words with their numbers."""
+def sentence(found: Sequence[Comparison], seeds: Sequence[int]) -> str:
+    """Comparisons of one row in one norm on as many images, one a seed, in words with their numbers.
+
+    seeds: those of the whole row; where only some were compared so, they are named.
+    """
     norm, n = NORMS[found[0].norm], found[0].n
+    where = f"in {norm}" + (
+        f" with {_seeds([each.work.config.seed for each in found])}" if len(found) < len(seeds) else ""
+    )
     if not any(each.standing or each.base_standing for each in found):
-        return f"in {norm} none of {n} images hold, with the transform or without"
+        return f"{where} none of {n} images hold, with the transform or without"
     share, other = (
         _listed([_figure(Share(count, n)) for count in counts])
         for counts in ([each.standing for each in found], [each.base_standing for each in found])
     )
-    outcomes: dict[str, list[str]] = {}
+    outcomes: dict[str, list[int]] = {}
     for each in found:
-        outcomes.setdefault(each.outcome, []).append(str(each.work.config.seed))
-    told = [f"{outcome} with seed{'s' * (len(seeds) > 1)} {_listed(seeds)}" for outcome, seeds in outcomes.items()]
+        outcomes.setdefault(each.outcome, []).append(each.work.config.seed)
+    told = [f"{outcome} with {_seeds(among)}" for outcome, among in outcomes.items()]
     if len(outcomes) == 1:
         told = [f"{found[0].outcome}{', with each seed' * (len(found) > 1)}"]
-    return f"in {norm} {share} % of {n} images hold, without the transform {other} %: {', '.join(told)}"
+    return f"{where} {share} % of {n} images hold, without the transform {other} %: {', '.join(told)}"
 
 
 def flattery(works: Sequence[Work], records: Records) -> list[str]:
@@ -116,7 +125,7 @@ def flattery(works: Sequence[Work], records: Records) -> list[str]:
 
 
 def _figure(share: Share) -> str:
-    return f"{share.percent:.{share.decimals}f}"
+    return rounded(share.percent, share.decimals)
 
 
 def _listed(told: Sequence[str]) -> str:
@@ -128,8 +137,11 @@ def _name(work: Work, works: Sequence[Work], seeds: Collection[int]) -> str:
     """The row in words, with its data set and seeds where the works have several."""
     data_set = f"{work.data_set}, " if len({other.data_set for other in works}) > 1 else ""
     several = len({other.config.seed for other in works}) > 1
-    seed = f", seed{'s' * (len(seeds) > 1)} {_listed([str(seed) for seed in seeds])}" * several
-    return f"{data_set}{words(work.row)}{seed}"
+    return f"{data_set}{words(work.row)}{f', {_seeds(seeds)}' * several}"
+
+
+def _seeds(seeds: Collection[int]) -> str:
+    return f"seed{'s' * (len(seeds) > 1)} {_listed([str(seed) for seed in seeds])}"
 
 
 def _is_base(other: Work, work: Work) -> bool:

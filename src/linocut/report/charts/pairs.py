@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from linocut.evaluation.record import Share
 from linocut.report import theme
 from linocut.report.charts.canvas import element, line, shortened, text
 from linocut.report.words import NORMS, rounded
 
 PANEL, TOLD, GAP = 180, 100, 12  # widths: one norm's dots, their figures, between norms
-LETTER, LETTERS = 7.2, (30, 64)  # the width of one at 13 pixels, and the fewest and most that a name has room for
+LETTER, BOLD = 7.2, 8.0  # the width of one at 13 pixels, and of a heading's
+LETTERS = 30, 64  # the fewest and the most that a name has room for
 ROW, TITLE, TOP, BOTTOM = 22, 32, 46, 30
 INSET, INDENT = 8, 20
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
@@ -28,14 +30,15 @@ text {{ font: 13px {_FONT}; fill: var(--ink); }}
 
 @dataclass(frozen=True, kw_only=True)
 class Fall:
-    """Two accuracies in per cent of one row and norm."""
+    """Two accuracies in per cent of one row and norm; n: of how many images the worst case is."""
 
     published: float
     worst: float
+    n: int
 
     @property
     def told(self) -> str:
-        return f"{rounded(self.published, 1)} → {rounded(self.worst, 2)}"
+        return f"{rounded(self.published, 1)} → {rounded(self.worst, Share(0, self.n).decimals)}"
 
 
 Rows = Sequence[tuple[str, Mapping[str, Fall]]]  # a row's name, and by norm what it fell to
@@ -51,6 +54,7 @@ def falls_chart(groups: Sequence[tuple[str, Rows]], *, title: str) -> str:
     letters = min(max(longest, LETTERS[0]), LETTERS[1])
     names = round(INDENT + letters * LETTER) + 20
     width = names + len(norms) * (PANEL + TOLD) + (len(norms) - 1) * GAP + 2 * INSET
+    width = max(width, 2 * INSET + max((round(len(heading) * BOLD) for heading, _ in groups), default=0))
     bottom = TOP + sum(TITLE + ROW * len(rows) for _, rows in groups)
     lefts = {norm: names + INSET + number * (PANEL + TOLD + GAP) for number, norm in enumerate(norms)}
     parts = [_style(), element("rect", width=width, height=bottom + BOTTOM, class_="ground"), _legend()]
@@ -60,7 +64,7 @@ def falls_chart(groups: Sequence[tuple[str, Rows]], *, title: str) -> str:
             x = left + PANEL * value / 100
             parts.append(line(x, TOP, x, bottom + 4, class_="grid"))
             parts.append(text(x, bottom + 20, str(value), text_anchor="middle", class_="quiet"))
-    parts.append(text(names - 8, bottom + 20, "per cent of test images that hold", text_anchor="end", class_="quiet"))
+    parts.append(text(names - 8, bottom + 20, "per cent that hold, mean over seeds", text_anchor="end", class_="quiet"))
     y = TOP
     for heading, rows in groups:
         parts.append(text(INSET, y + TITLE - 10, heading, class_="title"))
@@ -69,7 +73,10 @@ def falls_chart(groups: Sequence[tuple[str, Rows]], *, title: str) -> str:
             parts.append(text(INDENT, y + 15, shortened(name, letters)))
             parts += [_fall(fall, lefts[norm], y + ROW / 2) for norm, fall in falls.items()]
             y += ROW
-    told = f"{title}: per cent of test images that hold, as published and in the worst case."
+    told = (
+        f"{title}: per cent of test images that hold, as published and in the worst case, means over seeds. "
+        "The worst case may be of fewer images."
+    )
     svg = element(
         "svg",
         element("title", title) + element("desc", told) + Markup("").join(parts),
