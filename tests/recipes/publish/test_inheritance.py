@@ -103,54 +103,39 @@ def test_a_network_behind_codes_is_taken_over_once_they_are_fitted(tmp_path, sho
     card = (results / CODES / "model/card.json").read_bytes()
     assert (out / CODES / "model/card.json").read_bytes() == card
     (out / CODES / "codebook.json").write_text('{"x"')  # damaged: fitted again, and no plan stumbles over it
-    again = prepare(
-        [("digits", "fixed-retrained")],
-        scale=breakable,
-        seeds=(0,),
-        out=out,
-        root=None,
-        device=CPU,
-        title="again",
-        published=results,
-    )
+    again = prepared("fixed-retrained", out, results)
     assert again.states[f"{CODES}/codebook"] is State.DUE
     assert "taken_over" not in again.estimates[f"{CODES}/model"]  # which codes it will have is not known yet
     do(*with_published(out, results, ("fixed-retrained",)))
     assert (out / CODES / "model/card.json").read_bytes() == card
 
 
-def test_the_plan_says_which_networks_are_taken_over(published, tmp_path, short):
-    def planned(**settings):
-        estimates = prepare(
-            [("digits", "baseline")],
-            scale=breakable,
-            seeds=(0,),
-            out=tmp_path / "out",
-            root=None,
-            device=CPU,
-            title="taken over",
-            **settings,
-        ).estimates
-        return estimates[f"{BASE}/model"]
+def prepared(row, out, published):
+    """The reproduction of a row of digits, planned and timed."""
+    return prepare(
+        [("digits", row)],
+        scale=breakable,
+        seeds=(0,),
+        out=out,
+        root=None,
+        device=CPU,
+        title="planned",
+        published=published,
+    )
 
-    assert planned(published=published) == {"seconds": 0, "at_most": False, "whole_batches": True, "taken_over": True}
-    alone = planned()
+
+def test_the_plan_says_which_networks_are_taken_over(published, tmp_path, short):
+    name = f"{BASE}/model"
+    joined = prepared("baseline", tmp_path / "out", published).estimates[name]
+    assert joined == {"seconds": 0, "at_most": False, "whole_batches": True, "taken_over": True}
+    alone = prepared("baseline", tmp_path / "out", None).estimates[name]
     assert alone["seconds"] > 0
     assert "taken_over" not in alone
 
 
 def test_a_published_folder_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(InputError, match="not a folder"):
-        prepare(
-            [("digits", "baseline")],
-            scale=breakable,
-            seeds=(0,),
-            out=tmp_path / "out",
-            root=None,
-            device=CPU,
-            title="nowhere",
-            published=tmp_path / "nowhere",
-        )
+        prepared("baseline", tmp_path / "out", tmp_path / "nowhere")
 
 
 def trained(published, results, place, precision):
