@@ -23,7 +23,8 @@ from linocut.data import load
 from linocut.errors import InputError
 from linocut.evaluation.balls import balls
 from linocut.evaluation.case import Case
-from linocut.evaluation.request import fixed_codebook, open_model
+from linocut.evaluation.hearing import fixed_codebook
+from linocut.evaluation.request import open_model
 from linocut.evaluation.run import evaluate
 from linocut.evaluation.sample import Sample
 from linocut.evaluation.suites import plan

@@ -21,6 +21,7 @@ PUBLIC = {
     "InputError",
     "apply",
     "build",
+    "evaluate",
     "load",
     "save",
 }

@@ -249,7 +249,7 @@ def test_a_fault_in_a_strangers_code_is_told_in_a_line(linocut, arguments, messa
 
 
 def test_a_fault_of_ours_is_not_hidden(linocut, monkeypatch):
-    monkeypatch.setattr("linocut.evaluation.request.plan", int)  # fails, and no line of a stranger is running
+    monkeypatch.setattr("linocut.evaluation.hearing.plan", int)  # fails, and no line of a stranger is running
     with pytest.raises(TypeError):
         linocut("evaluate", "strangers:linear", *QUICK, "--out", "ledger")
 

@@ -9,7 +9,8 @@ from linocut.attacks.chen import ChenLoop
 from linocut.data import load
 from linocut.evaluation.balls import balls
 from linocut.evaluation.findings import find
-from linocut.evaluation.request import Request, carry_out, fixed_codebook
+from linocut.evaluation.hearing import fixed_codebook
+from linocut.evaluation.request import Request, carry_out
 from linocut.evaluation.suites import SUITES, plan
 from linocut.models import Architecture, Card, Defended, build, save
 from linocut.transform.modules import AdaptiveCodebook, FixedCodebook
@@ -28,7 +29,7 @@ KEPT = {"clean", "measure/seen", "linf/pgd-published", "linf/chen-published", "l
 def short(monkeypatch):
     """Plans cut down to what concerns a fixed codebook."""
     monkeypatch.setattr(
-        "linocut.evaluation.request.plan", lambda *a, **k: [entry for entry in plan(*a, **k) if entry.name in KEPT]
+        "linocut.evaluation.hearing.plan", lambda *a, **k: [entry for entry in plan(*a, **k) if entry.name in KEPT]
     )
 
 

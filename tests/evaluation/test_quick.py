@@ -14,9 +14,10 @@ from linocut.attacks.transfer import TransferPGD
 from linocut.errors import InputError
 from linocut.evaluation.arsenal import entry
 from linocut.evaluation.finer import made_finer
+from linocut.evaluation.hearing import guide
 from linocut.evaluation.quick import Quick, layout_of, searcher
 from linocut.evaluation.replayed import usual_size
-from linocut.evaluation.request import _guide, take_quick_layout
+from linocut.evaluation.request import take_quick_layout
 from linocut.evaluation.stranger import Preprocessed
 from linocut.evaluation.wrapped import Expectation
 from linocut.models import Defended
@@ -212,9 +213,9 @@ def test_a_twin_without_a_faithful_copy_guides_by_itself(images):
             return self.network(x + torch.randn_like(x))
 
     calm, restless = linear(), Restless()
-    assert isinstance(_guide(calm, images[:8], half=True, compiled=False), Quick)
-    assert _guide(calm, images[:8], half=False, compiled=False) is calm
-    assert _guide(restless, images[:8], half=True, compiled=False) is restless
+    assert isinstance(guide(calm, images[:8], half=True, compiled=False), Quick)
+    assert guide(calm, images[:8], half=False, compiled=False) is calm
+    assert guide(restless, images[:8], half=True, compiled=False) is restless
 
 
 def test_an_entry_is_described_the_same_with_a_quick_copy_of_its_twin(images):

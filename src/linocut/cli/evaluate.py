@@ -51,10 +51,10 @@ def evaluate(
 
     Several processes share the work: torchrun --nproc-per-node 2 -m linocut evaluate ... (there, write -n for --n).
     """
-    from linocut.cli.progress import Progress
     from linocut.cli.tables_evaluation import print_record
     from linocut.evaluation import summary
     from linocut.evaluation.findings import find
+    from linocut.evaluation.progress import Progress
     from linocut.evaluation.request import Request, carry_out
     from linocut.evaluation.workers import joined
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from linocut.cli.progress import span
+from linocut.evaluation.progress import span
 from linocut.recipes.reproduce.inheritance import TAKEN_OVER
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from linocut.errors import InputError
 from linocut.models.files import write_whole
 
 NAME = "header.json"
+IN_MEMORY = " in memory"  # how the name of a model ends that was handed over in Python and lies at no place
 
 
 def make(

@@ -12,25 +12,16 @@ from linocut.data import Images
 from linocut.data import load as load_data
 from linocut.data.loading import root_from_environment
 from linocut.errors import InputError
-from linocut.evaluation.admission import require_backward, require_logits, require_own_logits
 from linocut.evaluation.balls import Norm, balls
-from linocut.evaluation.case import Case, Model, model_hash, unit
+from linocut.evaluation.case import Model, unit
+from linocut.evaluation.hearing import batch_size_for, dressed, hear
 from linocut.evaluation.judge import Watch
-from linocut.evaluation.measures import differing_forwards, pixel_digests
-from linocut.evaluation.quick import searcher
+from linocut.evaluation.measures import pixel_digests
 from linocut.evaluation.record import Record
-from linocut.evaluation.run import ALONE, evaluate
+from linocut.evaluation.run import ALONE
 from linocut.evaluation.sample import Sample
-from linocut.evaluation.stranger import (
-    Preprocessed,
-    WithoutGradient,
-    imported,
-    refuses_gradient,
-    returned_by,
-)
-from linocut.evaluation.suites import plan
+from linocut.evaluation.stranger import imported, returned_by
 from linocut.evaluation.workers import Workers
-from linocut.evaluation.wrapped import DRAWS, Expectation
 from linocut.models import load as load_model
 from linocut.models import read_card
 
@@ -92,64 +83,25 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
     if request.preprocess is None:  # it may give the model what it takes
         for place in filter(None, (request.model, request.twin)):
             _require_channels(place, images)
-    model = open_model(request.model, device, images.pixels[:2], request.preprocess)
-    twin = open_model(request.twin, device, images.pixels[:2]) if request.twin else None
-    sample = Sample(
-        size=len(images),
-        n=request.n if request.n is not None else len(images),
-        batch_size=(500 if device.type == "cuda" else 100) if request.batch_size is None else request.batch_size,
-        seed=request.seed,
-    )
-    few = unit(images.pixels[torch.tensor(sample.order[:8])].to(device))
-    for made, name in ((model, request.model), (twin, str(request.twin))):
-        if made is not None:
-            require_logits(made, few, len(images.classes), name)
-            require_backward(made, few, name)
-    judged, draws = _settled(model, few, request.model)
-    codebook, seen = fixed_codebook(model), _training_images(request)
-    if codebook is not None and (codebook["origin"] or {}).get("sha256") == images.sha256:
-        seen = (seen or frozenset()) | frozenset(
-            pixel_digests(images.pixels)
-        )  # the codes were taken from these very images
-    half = request.precision == "bfloat16"
-    case = Case(
-        model=judged,
-        images=images,
-        device=device,
-        searcher=searcher(judged, half=half, compiled=request.compile, probe=few),
-        raw=model,
-        twin=twin,
-        seen=seen,
-    )
-    settings: dict[str, Any] = {
-        "suite": request.suite,
-        "model": request.model,
-        "model_hash": model_hash(model, few),
-        "preprocess": request.preprocess,
-        "twin": request.twin,
-        "twin_hash": model_hash(twin, few) if twin is not None else None,
-        "data": request.data,
-        "data_hash": images.sha256,
-        "split": request.split,
-        "draws": draws,
-        "precision": request.precision,
-    } | ({"compile": True} if request.compile else {})
-    entries = plan(
-        request.suite,
-        radii,
-        twin=None if twin is None else _guide(twin, few, half=half, compiled=request.compile),
-        seen=case.seen is not None,
-        fixed_codes=codebook is not None,
-        also=request.attack,
-    )
-    eps = {norm: ball.threat.eps for norm, ball in radii.items()}
-    return evaluate(
-        case,
-        entries,
-        sample,
+    return hear(
+        open_model(request.model, device, images.pixels[:2], request.preprocess),
+        images,
+        Sample(
+            size=len(images),
+            n=request.n if request.n is not None else len(images),
+            batch_size=batch_size_for(device) if request.batch_size is None else request.batch_size,
+            seed=request.seed,
+        ),
         request.out,
-        radii=eps,
-        settings=settings,
+        names={name: getattr(request, name) for name in ("model", "preprocess", "twin", "data", "split")},
+        radii=radii,
+        device=device,
+        suite=request.suite,
+        also=request.attack,
+        twin=open_model(request.twin, device, images.pixels[:2]) if request.twin else None,
+        seen=_training_images(request),
+        half=request.precision == "bfloat16",
+        compiled=request.compile,
         card=card_of(request.model),
         repeat=request.arguments(),
         watch=watch,
@@ -157,23 +109,9 @@ def carry_out(request: Request, watch: Watch, workers: Workers = ALONE) -> Recor
     )
 
 
-def _guide(twin: Model, few: torch.Tensor, *, half: bool, compiled: bool) -> Model:
-    """A quick copy of the twin, which only shows the way; the twin itself where there is no faithful copy."""
-    try:
-        return searcher(twin, half=half, compiled=compiled and isinstance(twin, nn.Module), probe=few)
-    except InputError:
-        return twin
-
-
 def card_of(place: str) -> dict[str, Any] | None:
     """What the card of a saved model says; None for a model that a function returned."""
     return None if is_function(place) else json.loads(read_card(place).to_json())
-
-
-def fixed_codebook(model: Model) -> dict[str, Any] | None:
-    """The settings of the model's transform, if that is a fixed codebook."""
-    transform: Any = getattr(model, "transform", None)
-    return transform.settings() if type(transform).__name__ == "FixedCodebook" else None
 
 
 def device_of(name: str | None, workers: Workers = ALONE) -> torch.device:
@@ -202,10 +140,7 @@ def open_model(place: str, device: torch.device, probe: torch.Tensor, preprocess
     if isinstance(made, nn.Module):
         made = made.to(device).eval()
     few = unit(probe.to(device))
-    if refuses_gradient(made, few):
-        made = WithoutGradient(made)
-    if preprocess is not None:
-        made = Preprocessed(imported(preprocess), made, probe=few).eval()
+    made = dressed(made, None if preprocess is None else imported(preprocess), few)
     if isinstance(made, nn.Module) and device.type == "cuda":
         take_quick_layout(made, few)
     return made
@@ -229,14 +164,6 @@ def _anywhere(place: str | Path) -> str:
 def is_function(place: str) -> bool:
     """Whether a model is named by module:function and not by its folder."""
     return ":" in place and not Path(place).exists()
-
-
-def _settled(model: Model, few: torch.Tensor, name: str) -> tuple[Model, int]:
-    """The model, or the expectation of one that does not repeat itself at a few images, with its number of draws."""
-    if bool(differing_forwards(model, few).any()):
-        return Expectation(model), DRAWS
-    require_own_logits(model, few, name)
-    return model, 1
 
 
 def _data(request: Request, split: str) -> Images:

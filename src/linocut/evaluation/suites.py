@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from linocut.attacks import autoattack
+from linocut.attacks import Attack, autoattack
 from linocut.errors import InputError
 from linocut.evaluation import arsenal
 from linocut.evaluation.balls import Ball
@@ -20,6 +20,7 @@ from linocut.evaluation.entry import Entry
 from linocut.evaluation.measures import InputGradient, Repeats, Seen
 from linocut.evaluation.stranger import imported
 
+Suite = str | Sequence[Attack]
 Worst = Callable[[Ball, Model | None], list[Entry]]
 SUITES: dict[str, tuple[int | None, Worst]] = {  # how many examples the probes look at (0: no probes), and the list
     "fast": (20, arsenal.fast),
@@ -30,23 +31,29 @@ SUITES: dict[str, tuple[int | None, Worst]] = {  # how many examples the probes 
 }
 
 
+def named(suite: Suite) -> str:
+    """What the header calls a suite; a list goes by the names of its attacks."""
+    return suite if isinstance(suite, str) else ",".join(attack.name for attack in _attacks(suite))
+
+
 def plan(
-    suite: str,
+    suite: Suite,
     balls: dict[str, Ball],
     *,
     twin: Model | None = None,
     seen: bool = False,
     fixed_codes: bool = False,
-    also: str | None = None,
+    also: Suite | None = None,
 ) -> list[Entry]:
-    """The entries of a suite: one of SUITES, a comma-separated list of entry names of `full`, or module:function.
+    """The entries of a suite: one of SUITES, a comma-separated list of entry names of `full`, or a user's list.
 
-    The function takes nothing and returns a list of attacks (see linocut.attacks.attack); they and the named
-    ones run in the worst case, in this order, after the published attack and the probes. "autoattack" is the name
-    of its four parts. `also` is such a list too and comes after all else, so that it can be added to a ledger.
+    That is module:function, called without arguments, or the attacks themselves (see linocut.attacks.attack). They and
+    the named ones run in the worst case, in this order, after the published attack and the probes. "autoattack" is the
+    name of its four parts. `also` is such a list too and comes after all else, so that it can be added to a ledger.
     fixed_codes: the model paints with a fixed codebook, which has a published attack of its own.
     """
-    limit, worst = SUITES.get(suite) or (SUITES["strong"][0], _own(suite))
+    known = SUITES.get(suite) if isinstance(suite, str) else None
+    limit, worst = known or (SUITES["strong"][0], _own(suite))
     entries = measures(limit, seen=seen)
     for norm in sorted(balls, reverse=True):  # linf, then l2
         ball = balls[norm]
@@ -86,15 +93,10 @@ def measures(limit: int | None, *, seen: bool) -> list[Entry]:
     return entries + [Entry(name="measure/seen", attack=Seen(), column="measure")] * seen
 
 
-def _own(suite: str) -> Worst:
+def _own(suite: Suite) -> Worst:
     """A user's list, as a worst case."""
-    if ":" in suite:
-        try:
-            attacks = imported(suite)()
-        except TypeError as reason:
-            raise InputError(f"{suite} is called without arguments and returns the attacks: {reason}") from reason
-        if not isinstance(attacks, Sequence) or not all(_is_attack(attack) for attack in attacks):
-            raise InputError(f"{suite} must return a list of attacks, each with a name and a run method")
+    if not isinstance(suite, str) or ":" in suite:
+        attacks = _returned_by(suite) if isinstance(suite, str) else _attacks(suite)
         return lambda ball, _: arsenal.worst_case(ball, attacks)
     wanted = [name.strip() for name in suite.split(",")]
 
@@ -111,6 +113,21 @@ def _own(suite: str) -> Worst:
         return [entry for name in wanted for entry in known[name]]
 
     return chosen
+
+
+def _returned_by(place: str) -> Sequence[Attack]:
+    try:
+        found = imported(place)()
+    except TypeError as reason:
+        raise InputError(f"{place} is called without arguments and returns the attacks: {reason}") from reason
+    return _attacks(found, f"{place} must return")
+
+
+def _attacks(found: object, who_wants: str = "suite must be a name or") -> Sequence[Attack]:
+    """What was given, if it is a list of attacks."""
+    if not isinstance(found, Sequence) or not all(_is_attack(attack) for attack in found):
+        raise InputError(f"{who_wants} a list of attacks, each with a name and a run method")
+    return found
 
 
 def _is_attack(thing: object) -> bool:

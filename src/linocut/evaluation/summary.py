@@ -1,5 +1,6 @@
 """A record in a page: clean, as published, worst case, findings; as JSON and as text."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +76,9 @@ def finding_lines(findings: list[Finding]) -> list[tuple[str, str, str]]:
         )
         for finding in findings
     ]
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of plain text, in columns as wide as they need to be."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]

@@ -68,6 +68,10 @@ def judge_of(folder: Path, device: torch.device, place: str | None = None) -> Mo
         or not all(isinstance(entry, dict) and entry.keys() >= NEEDED_OF_ENTRY for entry in header["entries"].values())
     ):
         raise InputError(f"{folder / headers.NAME} is damaged: its radii, draws or entries are not what they should be")
+    if place is None and str(settings["model"]).endswith(headers.IN_MEMORY):
+        raise InputError(
+            f"{folder} judged a {settings['model']}: name it with --model module:function, or use verdict.verify()"
+        )
     place = place or headers.model_of(folder, header)
     _, first = next(Pictures(folder, header).natural(), (0, None))
     if first is None:

@@ -13,7 +13,7 @@ import pytest
 
 from linocut.errors import InputError
 from linocut.evaluation import header as headers
-from linocut.evaluation import request
+from linocut.evaluation import hearing
 from linocut.evaluation.quick import UnfaithfulCopy
 from linocut.recipes.reproduce import runner, stamps
 from linocut.recipes.reproduce.interruption import OUT_OF_TIME, Stopped, Stopwatch
@@ -188,7 +188,7 @@ def test_a_network_without_a_faithful_quick_copy_is_searched_itself(copy, monkey
             raise UnfaithfulCopy("not the model's")
         return model
 
-    monkeypatch.setattr(request, "searcher", strict)
+    monkeypatch.setattr(hearing, "searcher", strict)
     step = next(step for step in tiny_plan(copy).steps if step.name == f"{BASE}/ledger-pgd-ce-1")
     step.judgement = replace(step.judgement, precision="bfloat16")
     remove(step.pieces(copy))

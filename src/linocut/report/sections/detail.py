@@ -4,6 +4,7 @@ import shlex
 from itertools import pairwise
 from typing import Any
 
+from linocut.evaluation.header import IN_MEMORY
 from linocut.evaluation.packing import MOST_WEIGHTS
 from linocut.report import curves, gallery, perceptibility, verdict, waterfall
 from linocut.report.charts.lines import Series, line_chart
@@ -163,10 +164,13 @@ def _command(subject: Subject) -> str | None:
 def _verify(subject: Subject) -> str:
     """The command that checks the ledger from any folder; it names the model if the ledger's path is relative.
 
-    A packed ledger finds its model by itself.
+    A packed ledger finds its model by itself; where one from memory can be found, only the reader knows.
     """
+    named = subject.record.settings.get("model")
     place = _words(subject, "repeat")[1:2] if subject.record.packed is None else []
-    model = ["--model", *place] if place and place != [subject.record.settings.get("model")] else []
+    if str(named).endswith(IN_MEMORY):
+        place = ["MODULE:FUNCTION"]
+    model = ["--model", *place] if place and place != [named] else []
     return shlex.join(["linocut", "verify", str(subject.folder.resolve()), *model])
 
 

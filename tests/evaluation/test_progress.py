@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from linocut.cli.progress import Progress
+from linocut.evaluation.progress import Progress
 
 ENTRY = SimpleNamespace(name="linf/pgd")
 
