@@ -167,3 +167,17 @@ def test_the_alternatives_differ_from_the_published_attack_in_their_gradient_alo
         assert names == ["pgd", "edges", "few-colors", "soft", "identity", "printed-colors"]
         ways = {(e.attack.num_steps, e.attack.step_size, e.attack.loss, e.attack.any_iterate) for e in own}
         assert ways == {(CIFAR[norm].num_steps, CIFAR[norm].step_size, "cross_entropy", False)}
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_every_suite_asks_whether_the_model_repeats_itself(suite):
+    (asked,) = [entry for entry in plan(suite, CIFAR) if entry.name == "measure/repeat"]
+    assert asked.limit >= 20
+
+
+def test_a_name_of_one_norm_alone_runs_there():
+    names = [entry.name for entry in plan("pgd-margin-2,pgd-ce-7,square", CIFAR)]
+    assert {"linf/pgd-margin-2", "l2/pgd-ce-7", "linf/square", "l2/square"} <= set(names)
+    assert not {"l2/pgd-margin-2", "linf/pgd-ce-7"} & set(names)
+    with pytest.raises(InputError, match="no suite or attack 'pgd-ce-7'"):
+        plan("pgd-ce-7", {"linf": CIFAR["linf"]})

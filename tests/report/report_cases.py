@@ -108,13 +108,14 @@ def made_up(
     worst: dict[str, int],
     radii: dict[str, float] | None = None,
     square: tuple[int, int] | None = None,
+    met: int | None = None,
     the_card: dict | None = None,
     **settings,
 ) -> Path:
     """A ledger with these counts: the first examples are wrong at first, the next fall as published, then the rest.
 
-    `published` and `worst` say how many stand, by norm; `square` how many of the last met Square too, and how many of
-    them stand.
+    `published` and `worst` say how many stand, by norm; the published attack met the last `met`, or all. `square` says
+    how many of the last met Square too, and how many of them stand.
     """
     radii = radii or dict.fromkeys(published, 0.03)
     entries = {"clean": _described("clean", None, None)}
@@ -122,8 +123,9 @@ def made_up(
     for norm, eps in radii.items():
         for attack, column, standing in (("pgd-published", "published", published), ("pgd-margin", "worst", worst)):
             name = f"{norm}/{attack}"
-            entries[name] = _described(column, norm, eps)
-            broken = [(e, wrong <= e < n - standing[norm]) for e in range(n)]
+            first = n - met if met and column == "published" else 0
+            entries[name] = _described(column, norm, eps) | ({"limit": met} if first else {})
+            broken = [(e, wrong <= e < n - standing[norm]) for e in range(first, n)]
             rows += [_row(name, e, prediction=int(hit or e < wrong), broken=hit) for e, hit in broken]
         if square:
             entries[f"{norm}/square-published"] = _described("published", norm, eps) | {

@@ -4,7 +4,7 @@ import json
 import sys
 
 import pytest
-from report_cases import made_up
+from report_cases import made_up, run_ledger
 
 from linocut.errors import InputError
 from linocut.report import write
@@ -106,3 +106,11 @@ def test_without_jinja_the_user_is_told_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(InputError, match=r"linocut\[report\]"):
         write([made_up(tmp_path / "x", **COUNTS)], tmp_path / "out")
+
+
+def test_what_a_killed_process_left_beside_figures_is_passed_over(tmp_path):
+    ledger = run_ledger(tmp_path / "ledger", defended=True, norms=("linf",), name="m")
+    written = write([ledger], tmp_path / "before")
+    whole = ledger / "figures" / "clean" / "00000.safetensors"
+    whole.with_name(f".{whole.name}.4711.unfinished").write_bytes(whole.read_bytes()[:40])
+    assert write([ledger], tmp_path / "after")[0].read_text() == written[0].read_text()

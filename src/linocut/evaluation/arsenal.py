@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from linocut.attacks.apgd import APGD, TargetedAPGD
 from linocut.attacks.attack import Attack
@@ -70,15 +71,15 @@ def against_fixed_codes(ball: Ball) -> list[Entry]:
     ]
 
 
-def probes(ball: Ball, limit: int | None) -> list[Entry]:
+def probes(ball: Ball, limit: int) -> list[Entry]:
     """What the findings one-step, converged, surrogate, unbounded and monotone compare."""
     threat, steps, size = ball.threat, ball.num_steps, ball.step_size
-    as_published = {"num_steps": steps, "step_size": size}
+    as_published: dict[str, Any] = {"num_steps": steps, "step_size": size}
     one = PGD(name="one-step", num_steps=1, step_size=threat.eps or 1.0, random_start=False)
     double = PGD(name="double-steps", num_steps=2 * steps, step_size=size)
     rivals = [
-        SurrogatePGD(name="rival-true", surrogate="none", **as_published),  # type: ignore[arg-type]
-        TransferPGD(name="rival-undefended", **as_published),  # type: ignore[arg-type]
+        SurrogatePGD(name="rival-true", surrogate="none", **as_published),
+        TransferPGD(name="rival-undefended", **as_published),
     ]
     found = [
         entry(threat, one, column="probe", kind="gradient"),
@@ -144,13 +145,13 @@ def alternatives(ball: Ball, twin: Model | None) -> list[Entry]:
 
     Steps and their length are those of the published PGD, so that only the gradient differs.
     """
-    steps = {"num_steps": ball.num_steps, "step_size": ball.step_size}
+    steps: dict[str, Any] = {"num_steps": ball.num_steps, "step_size": ball.step_size}
     attacks: list[Attack] = [
-        EdgePGD(name="edges-published", **steps),  # type: ignore[arg-type]
-        PrintablePGD(name="few-colors-published", **steps),  # type: ignore[arg-type]
-        SurrogatePGD(name="soft-published", surrogate="soft", **steps),  # type: ignore[arg-type]
-        SurrogatePGD(name="identity-published", surrogate="identity", **steps),  # type: ignore[arg-type]
-        PrintablePGD(name="printed-colors-published", palette=PRINTED, **steps),  # type: ignore[arg-type]
+        EdgePGD(name="edges-published", **steps),
+        PrintablePGD(name="few-colors-published", **steps),
+        SurrogatePGD(name="soft-published", surrogate="soft", **steps),
+        SurrogatePGD(name="identity-published", surrogate="identity", **steps),
+        PrintablePGD(name="printed-colors-published", palette=PRINTED, **steps),
     ]
     return [entry(ball.threat, attack, column="published", kind="gradient") for attack in attacks]
 
@@ -181,8 +182,9 @@ def strong(ball: Ball, twin: Model | None) -> list[Entry]:
 
 def full(ball: Ball, twin: Model | None) -> list[Entry]:
     """The strong list, then longer climbs from new starts and 10,000 random draws on 100 examples."""
-    gradients = [line for line in strong(ball, twin) if line.kind not in ("noise", "query")]
-    last = [line for line in strong(ball, twin) if line.kind in ("noise", "query")]
+    lines = strong(ball, twin)
+    gradients = [line for line in lines if line.kind not in ("noise", "query")]
+    last = [line for line in lines if line.kind in ("noise", "query")]
     longer: list[Attack] = [
         PGD(
             name="pgd-margin-1000",
@@ -208,6 +210,6 @@ def _climb(name: str, factor: float, loss: str = "cross_entropy") -> PGD:
     return PGD(name=f"{name}-{factor:g}", num_steps=100, path_ratio=2.5 * factor, loss=loss, any_iterate=True)
 
 
-def _limited(line: Entry, limit: int | None) -> Entry:
+def _limited(line: Entry, limit: int) -> Entry:
     """All probes but the cheapest look at the first examples only."""
     return line if line.name.endswith("/one-step") else replace(line, limit=limit)

@@ -31,7 +31,7 @@ class Entry:
     column: "published" runs on every example; "worst" only on those that nothing has broken yet; "probe" runs
     on every example and serves a finding, or on those that `starts` names. Whatever breaks an example inside the ball
     counts.
-    kind: how the findings sort it: gradient, query, noise, transfer, reuse, radius, rival, levels.
+    kind: how the findings sort it: gradient, query, noise, transfer, reuse, rival, levels.
     limit: only the first so many examples of the sample. starts: "linf" hands over L-inf successes, "fragile" those
     of the entry's own norm that died when they were rounded to whole grey levels.
     """

@@ -29,6 +29,12 @@ def path_of(folder: Path, kind: str, entry: str, batch: int) -> Path:
     return folder / kind / entry.replace("/", ".") / f"{batch:05d}.safetensors"
 
 
+def all_of(folder: Path, kind: str, entry: str) -> list[Path]:
+    """The shards of an entry, packed or not, by batch; not what a killed process left unfinished."""
+    found = path_of(folder, kind, entry, 0).parent.glob("[0-9]*.safetensors*")
+    return sorted(path for path in found if path.suffix in (".safetensors", xz.SUFFIX))
+
+
 def write(path: Path, tensors: Tensors) -> None:
     """Writes a shard so that a crash leaves the old one or the new one; a name that ends in .xz is compressed."""
     content = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})

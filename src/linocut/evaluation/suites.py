@@ -8,7 +8,7 @@ levels for what rounding undid.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from linocut.attacks import Attack, autoattack
@@ -21,13 +21,30 @@ from linocut.evaluation.measures import InputGradient, Repeats, Seen
 from linocut.evaluation.stranger import imported
 
 Suite = str | Sequence[Attack]
-Worst = Callable[[Ball, Model | None], list[Entry]]
-SUITES: dict[str, tuple[int | None, Worst]] = {  # how many examples the probes look at (0: no probes), and the list
-    "fast": (20, arsenal.fast),
-    "paper": (200, arsenal.paper),
-    "alternatives": (0, arsenal.alternatives),
-    "strong": (500, arsenal.strong),
-    "full": (1000, arsenal.full),
+Attacks = Callable[[Ball, Model | None], list[Entry]]
+ASKED_AGAIN = 20  # the fewest examples at which a model is asked whether it repeats itself
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outline:
+    """What tells suites apart: their attacks, and how many examples the probes that findings need look at.
+
+    published: how many examples the published attack runs on; None for all. levels: whether the search in whole grey
+    levels ends it.
+    """
+
+    attacks: Attacks
+    probes: int
+    published: int | None = None
+    levels: bool = False
+
+
+SUITES = {
+    "fast": Outline(attacks=arsenal.fast, probes=20, published=50),  # 100 steps on all would take the whole minute
+    "paper": Outline(attacks=arsenal.paper, probes=200),
+    "alternatives": Outline(attacks=arsenal.alternatives, probes=0),
+    "strong": Outline(attacks=arsenal.strong, probes=500, levels=True),
+    "full": Outline(attacks=arsenal.full, probes=1000, levels=True),
 }
 
 
@@ -52,26 +69,27 @@ def plan(
     name of its four parts. `also` is such a list too and comes after all else, so that it can be added to a ledger.
     fixed_codes: the model paints with a fixed codebook, which has a published attack of its own.
     """
-    known = SUITES.get(suite) if isinstance(suite, str) else None
-    limit, worst = known or (SUITES["strong"][0], _own(suite))
-    entries = measures(limit, seen=seen)
+    outline = SUITES.get(suite) if isinstance(suite, str) else None
+    if outline is None:
+        outline = Outline(attacks=_own(suite, balls, twin), probes=SUITES["strong"].probes)
+    entries = measures(max(outline.probes, ASKED_AGAIN), seen=seen)
     for norm in sorted(balls, reverse=True):  # linf, then l2
         ball = balls[norm]
-        as_published = [arsenal.published(ball)] + (arsenal.probes(ball, limit) if limit != 0 else [])
+        as_published = [arsenal.published(ball)] + (arsenal.probes(ball, outline.probes) if outline.probes else [])
         if fixed_codes:
             as_published += arsenal.against_fixed_codes(ball)
-        if suite == "fast":  # 100 steps on all would take the whole minute
-            as_published = [replace(e, limit=50) if e.column == "published" else e for e in as_published]
+        if outline.published is not None:
+            as_published = [replace(e, limit=outline.published) if e.column == "published" else e for e in as_published]
         entries += as_published
         if norm == "l2" and "linf" in balls:
             entries.append(arsenal.reuse(ball))
-        entries += worst(ball, twin)
-    if suite in ("strong", "full"):
+        entries += outline.attacks(ball, twin)
+    if outline.levels:
         searches = [arsenal.level_search(balls[norm]) for norm in sorted(balls, reverse=True)]
         for side_by_side in zip_longest(*searches):  # by attack, then norm: a new one comes last
             entries += [line for line in side_by_side if line is not None]
     if also is not None:
-        more = _own(also)
+        more = _own(also, balls, twin)
         for norm in sorted(balls, reverse=True):
             if norm == "l2" and "linf" in balls:
                 entries.append(arsenal.reuse(balls[norm], "reuse-linf-again"))
@@ -83,7 +101,7 @@ def plan(
     return entries
 
 
-def measures(limit: int | None, *, seen: bool) -> list[Entry]:
+def measures(limit: int, *, seen: bool) -> list[Entry]:
     """The clean predictions and what is measured with no attack."""
     entries = [
         Entry(name="clean", attack=None, column="clean"),
@@ -93,26 +111,25 @@ def measures(limit: int | None, *, seen: bool) -> list[Entry]:
     return entries + [Entry(name="measure/seen", attack=Seen(), column="measure")] * seen
 
 
-def _own(suite: Suite) -> Worst:
+def _own(suite: Suite, balls: dict[str, Ball], twin: Model | None) -> Attacks:
     """A user's list, as a worst case."""
     if not isinstance(suite, str) or ":" in suite:
         attacks = _returned_by(suite) if isinstance(suite, str) else _attacks(suite)
         return lambda ball, _: arsenal.worst_case(ball, attacks)
     wanted = [name.strip() for name in suite.split(",")]
-
-    def chosen(ball: Ball, twin: Model | None) -> list[Entry]:
-        known = {entry.name.split("/")[1]: [entry] for entry in arsenal.full(ball, twin)}
+    known: dict[str, dict[str, list[Entry]]] = {}
+    for norm, ball in balls.items():  # some names are of one norm alone
+        known[norm] = {entry.name.split("/")[1]: [entry] for entry in arsenal.full(ball, twin)}
         if "autoattack" in wanted:
-            known["autoattack"] = arsenal.worst_case(ball, autoattack.standard())
-        for name in wanted:
-            if name not in known:
-                raise InputError(
-                    f"no suite or attack {name!r}; suites are {', '.join(SUITES)}, attacks are {', '.join(known)} "
-                    "and autoattack; module:function names a list of your own"
-                )
-        return [entry for name in wanted for entry in known[name]]
-
-    return chosen
+            known[norm]["autoattack"] = arsenal.worst_case(ball, autoattack.standard())
+    every = list(dict.fromkeys(name for of_norm in known.values() for name in of_norm))
+    for name in wanted:
+        if name not in every:
+            raise InputError(
+                f"no suite or attack {name!r}; suites are {', '.join(SUITES)}, attacks are {', '.join(every)} "
+                "and autoattack; module:function names a list of your own"
+            )
+    return lambda ball, _: [entry for name in wanted for entry in known[ball.threat.norm].get(name, [])]
 
 
 def _returned_by(place: str) -> Sequence[Attack]:

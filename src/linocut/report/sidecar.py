@@ -28,7 +28,7 @@ class Sidecar:
         """The tensors of an entry's figures, by example: image, and trace, transformed, palette where there are."""
         if entry not in self._read:
             found: dict[int, Kept] = {}
-            for path in sorted(shards.path_of(self.folder, "figures", entry, 0).parent.glob("*.safetensors*")):
+            for path in shards.all_of(self.folder, "figures", entry):
                 shard = shards.read(path)
                 _check(shard, path)
                 for place, example in enumerate(shard.pop("example").tolist()):
@@ -41,11 +41,14 @@ class Sidecar:
         """The natural images of the sample that figures show, float (C,H,W)."""
         return {example: kept["image"] for example, kept in self.of("clean").items()}
 
+    @cached_property
+    def _pictures(self) -> Pictures:
+        return Pictures.of(self.folder)
+
     def attacked(self, entry: str) -> Iterator[tuple[list[int], torch.Tensor, torch.Tensor]]:
         """Examples, their natural images and those the entry made of them, both float (B,C,H,W), a batch at a time."""
-        pictures = Pictures.of(self.folder)
-        for number in pictures.batches(entry):
-            natural, kept = pictures.natural_of(number), pictures.adversarial(entry, number)
+        for number in self._pictures.batches(entry):
+            natural, kept = self._pictures.natural_of(number), self._pictures.adversarial(entry, number)
             if natural is None or kept is None:
                 continue
             where = f"{self.folder}: batch {number} of {entry}"

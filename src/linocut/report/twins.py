@@ -86,11 +86,26 @@ def gains(defended: Judged, twin: Judged, norm: str) -> tuple[Gain | None, Gain 
     Published figures differ clearly if their intervals do not touch; worst cases by the images on which they differ.
     """
     (published, _, worst), (plain, _, floor) = defended.headline(norm), twin.headline(norm)
-    mine, others = defended.standing(norm), twin.standing(norm)
     return (
         _gain(published, plain, clear=published is not None and plain is not None and _apart(published, plain)),
-        _gain(worst, floor, clear=lopsided(len(mine - others), len(others - mine))),
+        _gain(worst, floor, clear=_differ(defended.standing(norm), twin.standing(norm))),
     )
+
+
+def lasting(defended: Judged, twin: Judged, norm: str) -> tuple[Gain | None, Gain | None, int | None]:
+    """The same, the worst case over no more images than the published attack met; how many, where they are fewer."""
+    published, worst = gains(defended, twin, norm)
+    (line, same, _), (_, floor, _) = defended.headline(norm), twin.headline(norm)
+    if line is None or same is None or floor is None:
+        return published, worst, None
+    met = defended.longest.record.of[f"{norm}/{line.attack}"].keys()
+    clear = _differ(defended.standing(norm) & met, twin.standing(norm) & met)
+    return published, _gain(same, floor, clear=clear), len(met)
+
+
+def _differ(mine: set[int], others: set[int]) -> bool:
+    """Whether so many more images stand for one than for the other that it is beyond doubt."""
+    return lopsided(len(mine - others), len(others - mine))
 
 
 def _gain(mine: Line | None, other: Line | None, *, clear: bool) -> Gain | None:
@@ -135,9 +150,10 @@ def _clear(defended: Judged, twin: Judged) -> dict[str, Gain]:
 def _numbers(defended: Judged, twin: Judged) -> str:
     parts = []
     for norm in defended.norms:
-        published, worst = gains(defended, twin, norm)
+        published, worst, met = lasting(defended, twin, norm)
         if published and worst:
             told = f"{NORMS[norm]} {published} points as published, {worst} in the worst case"
+            told += f" on the same {met} images" if met else ""
             lost = published.clear and published.points > 0 and worst.points < published.points / 2
             share = "most of the gain is" if worst.points > 0 else "the gain is all"
             parts.append(told + (f" ({share} the attack's weakness)" if lost else ""))
