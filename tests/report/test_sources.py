@@ -113,4 +113,4 @@ def test_what_a_killed_process_left_beside_figures_is_passed_over(tmp_path):
     written = write([ledger], tmp_path / "before")
     whole = ledger / "figures" / "clean" / "00000.safetensors"
     whole.with_name(f".{whole.name}.4711.unfinished").write_bytes(whole.read_bytes()[:40])
-    assert write([ledger], tmp_path / "after")[0].read_text() == written[0].read_text()
+    assert write([ledger], tmp_path / "after").read_text() == written.read_text()
