@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from linocut.report import theme
 from linocut.report.charts.pairs import PANEL, Fall, falls_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -95,3 +96,14 @@ def test_everything_lies_inside_the_picture():
 
 def test_without_rows_it_is_still_a_picture():
     assert dots(drawn([]), "worst")
+
+
+def test_its_colours_need_no_variables_of_css():
+    """Which librsvg and others do not know: the whole picture would be black."""
+    told = falls_chart(GROUPS, title="a title")
+    assert "var(" not in told
+    light, _, dark = told.partition("prefers-color-scheme: dark")
+    for name in ("paper", "ink", "quiet", "rule", "published", "worst"):
+        assert theme.PALETTE[name][0] in light
+        assert theme.PALETTE[name][1] in dark
+        assert name.upper() not in told

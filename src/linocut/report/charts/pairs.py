@@ -16,15 +16,22 @@ LETTERS = 30, 64  # the fewest and the most that a name has room for
 ROW, TITLE, TOP, BOTTOM = 22, 32, 46, 30
 INSET, INDENT = 8, 20
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
-_LOOK = f"""
-text {{ font: 13px {_FONT}; fill: var(--ink); }}
-.title {{ font-weight: 600; }}
-.quiet {{ fill: var(--quiet); font-size: 12px; }}
-.grid {{ stroke: var(--rule); }}
-.joint {{ stroke: var(--quiet); stroke-width: 2; opacity: .45; }}
-.published {{ fill: var(--published); }}
-.worst {{ fill: var(--worst); }}
-.ground {{ fill: var(--paper); }}
+_SHAPES = f"""
+text {{ font: 13px {_FONT}; }}
+.title {{ font-weight: 600; paint-order: stroke; stroke-width: 5px; stroke-linejoin: round; }}
+.quiet {{ font-size: 12px; }}
+.joint {{ stroke-width: 2; opacity: .45; }}
+"""
+# Colours by name and not by CSS variables, which much software that draws SVG files does not know.
+_COLORS = """
+text { fill: INK; }
+text.title { stroke: PAPER; }
+text.quiet { fill: QUIET; }
+.grid { stroke: RULE; }
+.joint { stroke: QUIET; }
+.published { fill: PUBLISHED; }
+.worst { fill: WORST; }
+.ground { fill: PAPER; }
 """
 
 
@@ -108,5 +115,13 @@ def _legend() -> Markup:
 
 
 def _style() -> Markup:
-    dark = f"@media (prefers-color-scheme: dark) {{ svg {{ {theme.rules(1)} }} }}"
-    return element("style", Markup(f"svg {{ {theme.rules(0)} }} {dark} {_LOOK}"))
+    dark = f"@media (prefers-color-scheme: dark) {{ {_colors(1)} }}"
+    return element("style", Markup(f"{_SHAPES} {_colors(0)} {dark}"))
+
+
+def _colors(which: int) -> str:
+    """The rules of a theme (0 light, 1 dark)."""
+    told = _COLORS
+    for name, themes in theme.PALETTE.items():
+        told = told.replace(name.upper(), themes[which])
+    return told
