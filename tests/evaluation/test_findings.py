@@ -94,7 +94,7 @@ def sound():
 
 def test_a_sound_model_triggers_nothing(found, sound):
     findings = found(sound, twin=Linear(direction()), seen=frozenset()).findings
-    assert list(dict.fromkeys(code for code, _ in findings)) == CHECKS
+    assert list(dict.fromkeys(code for code, _ in findings)) == list(CHECKS)
     assert len(CHECKS) == 15
     assert {finding.code for finding in findings.values() if finding.status == "warn"} <= {"quantised"}
     assert not [finding for finding in findings.values() if finding.status == "fail"]

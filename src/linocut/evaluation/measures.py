@@ -28,20 +28,21 @@ class InputGradient:
 
 @dataclass(frozen=True, kw_only=True)
 class Repeats:
-    """How many of four further forwards give other bits than the first, for each example."""
+    """How many of four further forwards give other bits than the first, for each example; on the grid or off it."""
 
     def measure(self, case: Case, pixels: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         return differing_forwards(case.raw, unit(pixels)).double()
 
 
 @torch.no_grad()
-def differing_forwards(model: Model, images: torch.Tensor, forwards: int = 5) -> torch.Tensor:
-    """How many forwards after the first give other logits, int (B,), at these images or a little off the grid of whole
-    levels: a model may be random there alone. NaN equals NaN here.
+def differing_forwards(model: Model, images: torch.Tensor) -> torch.Tensor:
+    """How many of four forwards after the first give other logits, int (B,), at these images or a little off the grid.
+
+    Off the grid of whole levels too, since a model may be random there alone. NaN equals NaN here.
     """
     differing = []
     for shown in (images, 0.001 + 0.998 * images):
-        first, *others = (model(shown).nan_to_num(nan=12345.0) for _ in range(forwards))
+        first, *others = (model(shown).nan_to_num(nan=12345.0) for _ in range(5))
         differing.append(torch.stack([(other != first).any(dim=1) for other in others]).sum(dim=0))
     return torch.maximum(*differing)
 

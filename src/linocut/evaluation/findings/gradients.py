@@ -26,12 +26,14 @@ def zero_gradient(record: Record) -> Finding:
 
 
 def randomness(record: Record) -> Finding:
-    """Examples whose logits change between five forwards of the same image; any fails."""
+    """Examples whose logits change between forwards of one image, on the grid of whole levels or off it; any fails."""
     rows = record.of.get(REPEAT, {}).values()
     if not rows:
         return Finding(code="randomness", status=NOT_APPLICABLE, sentence="The model was not run twice.")
     differ, draws = sum(bool(row.measure) for row in rows), record.settings.get("draws", 1)
-    sentence = f"{differ} of {len(rows)} examples give other logits when run again (5 forwards)."
+    sentence = (
+        f"{differ} of {len(rows)} examples give other logits when run again."
+    )
     if draws > 1:
         sentence += f" All accuracies here are of the expectation over {draws} draws."
     return Finding(
