@@ -31,9 +31,7 @@ def randomness(record: Record) -> Finding:
     if not rows:
         return Finding(code="randomness", status=NOT_APPLICABLE, sentence="The model was not run twice.")
     differ, draws = sum(bool(row.measure) for row in rows), record.settings.get("draws", 1)
-    sentence = (
-        f"{differ} of {len(rows)} examples give other logits when run again."
-    )
+    sentence = f"{differ} of {len(rows)} examples give other logits when run again."
     if draws > 1:
         sentence += f" All accuracies here are of the expectation over {draws} draws."
     return Finding(
