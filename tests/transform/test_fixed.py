@@ -1,6 +1,7 @@
 """The fixed codebook's builders against brute force, and what they refuse."""
 
 import time
+import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -166,6 +167,22 @@ def test_grey_levels_reduce_the_depth_of_every_channel():
 def test_separations():
     assert fixed.separations(np.array([[0, 0, 0], [10, 40, 3], [10, 41, 3]])).tolist() == [40, 1, 1]
     assert fixed.separations(np.array([[7]])).tolist() == [np.inf]
+
+
+def test_separations_of_thousands_of_colours_stay_in_little_memory(monkeypatch):
+    """A picture painted channel by channel can have so many: all distances at once would be 9 million numbers."""
+    packed = np.random.default_rng(9).choice(2041**3, 3000, replace=False)
+    colors = np.stack([packed // 2041**i % 2041 for i in range(3)], axis=1) / 8
+    wanted = [np.delete(np.abs(colors - color).max(axis=1), i).min() for i, color in enumerate(colors)]
+    monkeypatch.setattr(fixed, "AT_ONCE", 2**15)
+    tracemalloc.start()
+    try:
+        found = fixed.separations(colors)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found.tolist() == wanted
+    assert most < 2**20
 
 
 @pytest.mark.full

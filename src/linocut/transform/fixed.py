@@ -16,6 +16,7 @@ from linocut.transform.settings import EIGHTHS_PER_LEVEL
 
 MOST_COLORS = 512
 LEVELS = 256
+AT_ONCE = 2**18  # distances held in memory together: they stay in a core's cache
 
 
 def densest(colors, counts, k, r):
@@ -55,7 +56,7 @@ def grey_levels(k):
 def nearest(y, colors):
     """Each pixel's code (H, W) in L-infinity, ties to the earlier; y (C, H, W) and colors (K, C) in eighths."""
     pixels = y.reshape(len(y), -1).T.astype(np.int16)
-    step = max(1, 2**22 // len(colors))
+    step = max(1, AT_ONCE // len(colors))
     label = [
         np.abs(pixels[i : i + step, None] - colors[None].astype(np.int16)).max(axis=2).argmin(axis=1)
         for i in range(0, len(pixels), step)
@@ -70,10 +71,17 @@ def paint(y, colors):
 
 def separations(colors):
     """(K,): the L-infinity distance of each colour to its nearest other, in levels; infinite for a single one."""
-    c = colors.astype(np.float64)
-    gap = np.abs(c[:, None] - c[None]).max(axis=2)
-    np.fill_diagonal(gap, np.inf)
-    return gap.min(axis=1)
+    planes = colors.T.astype(np.float32)  # one for each channel; eighths of a level are exact
+    least = np.empty(len(colors))
+    step = max(1, AT_ONCE // len(colors))
+    for i in range(0, len(colors), step):
+        rows = np.arange(i, min(i + step, len(colors)))
+        gap = np.zeros((len(rows), len(colors)), np.float32)
+        for plane in planes:
+            np.maximum(gap, np.abs(plane[rows, None] - plane), out=gap)
+        gap[np.arange(len(rows)), rows] = np.inf
+        least[rows] = gap.min(axis=1)
+    return least
 
 
 def in_eighths(colors):
