@@ -1,6 +1,7 @@
 """linocut codebook: fit, show, compare."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -97,3 +98,20 @@ def test_what_is_wrong_is_told_in_a_line(pictures, tmp_path):
     (tmp_path / "empty").mkdir()
     assert run("compare", tmp_path / "empty", status=2) == ""
     assert run("fit", "folder", "--root", pictures, "--k", 0, "--out", tmp_path / "a.json", status=2) == ""
+
+
+def test_a_figure_that_cannot_be_drawn_is_refused_before_any_work(pictures, tmp_path, monkeypatch):
+    book = tmp_path / "book.json"
+    fit = ("fit", "folder", "--root", pictures, "--image-size", 16, "--k", 3, "--out")
+    run(*fit, book)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    for module, work in (
+        ("linocut.transform.modules.FixedCodebook", "load"),
+        ("linocut.transform.modules.FixedCodebook", "fit"),
+        ("linocut.recipes.codebook_compare", "compare"),
+    ):
+        monkeypatch.setattr(f"{module}.{work}", None)  # to call it is an error of another kind
+    for verb in ((*fit, tmp_path / "new.json"), ("show", book), ("compare", pictures)):
+        for name in ("a.gif", "a.png"):
+            assert run(*verb, "--figure", tmp_path / name, status=2) == ""
+    assert not (tmp_path / "new.json").exists()

@@ -196,6 +196,21 @@ def test_a_figure_of_the_steps_is_drawn_beside_the_files(folder, tmp_path):
     assert result.exit_code == 0
     text = (tmp_path / "steps.svg").read_text()
     assert "palette" in text
-    refused = transform(folder, "--out", tmp_path / "other", "--figure", tmp_path / "steps.gif")
-    assert refused.exit_code == 2
-    assert not (tmp_path / "other").exists()
+
+
+def test_a_figure_that_cannot_be_drawn_is_refused_before_any_file(folder, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    for name, reason in (("steps.gif", ".png, .svg, .pdf"), ("steps.png", "figures need matplotlib")):
+        refused = transform(folder, "--out", tmp_path / "out", "--figure", tmp_path / name)
+        assert refused.exit_code == 2
+        assert reason in refused.stderr
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_figure_that_cannot_be_written_exits_with_one_since_the_files_are(folder, tmp_path):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "steps.png").mkdir()
+    result = transform(folder, "--out", tmp_path / "out", "--figure", tmp_path / "steps.png")
+    assert result.exit_code == 1
+    assert "stopped after 2 of 2 files" in result.stderr
+    assert len(list((tmp_path / "out").iterdir())) == 2

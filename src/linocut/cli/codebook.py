@@ -37,9 +37,11 @@ def fit(
 ) -> None:
     """Make a codebook of the training images of a data set. Test images are never seen."""
     from linocut.data import load
+    from linocut.recipes import figures
     from linocut.transform.modules import FixedCodebook
     from linocut.transform.presets import FIXED
 
+    figures.check(figure)
     usual = FIXED.get({"digits": "mnist"}.get(name, name), FIXED["cifar-10"])
     images = load(name, root, "train", image_size)
     size, radius = usual["k"] if k is None else k, usual["r"] if r is None else r
@@ -55,8 +57,10 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """The codes of a file, how much of the data each paints, and how far apart they are."""
+    from linocut.recipes import figures
     from linocut.transform.modules import FixedCodebook
 
+    figures.check(figure)
     _tell(FixedCodebook.load(file), file, figure, as_json)
 
 
@@ -77,9 +81,10 @@ def compare(
 
     Files that cannot be read are left out and named; the exit status is then 1.
     """
-    from linocut.recipes import codebook_compare, file_plan
+    from linocut.recipes import codebook_compare, figures, file_plan
     from linocut.transform.modules import FixedCodebook
 
+    figures.check(figure)
     pictures = codebook_compare.Pictures.of(file_plan.find(inputs))
     for reason in pictures.left_out:
         typer.echo(f"left out: {file_plan.as_one_line(reason)}", err=True)
@@ -87,9 +92,8 @@ def compare(
     measures = list(codebook_compare.compare(pictures, book, eps))
     if figure is not None:
         from linocut.recipes.codebook_figures import tradeoff_figure
-        from linocut.recipes.figures import save_figure
 
-        save_figure(tradeoff_figure(measures, eps, book), figure)
+        figures.save_figure(tradeoff_figure(measures, eps, book), figure)
     if as_json:
         typer.echo(json.dumps([asdict(measure) for measure in measures], indent=1))
     else:

@@ -69,14 +69,13 @@ def transform(
         "at_least_two": at_least_two,
         "backend": backend,
     }
+    figures.check(figure)
     if image_size is not None and preset is None:
         raise InputError("--image-size rescales a preset's kernels: give --preset too")
     chosen = preset_settings(preset, image_size) if preset else {}
     features = EssentialFeatures(**{**chosen, **{key: value for key, value in given.items() if value is not None}})
     where = device_choice.choose(device)
     dispatch.backend(features.settings()["backend"], where)  # one that does not work here is refused before any file
-    if figure is not None:
-        figures.check_ending(figure)
     jobs = file_plan.plan(inputs, out, explain=explain)
     transform_files.prepare_folder(out)
 
@@ -87,16 +86,15 @@ def transform(
             for outcome in transform_files.transform_files(jobs, features, where):
                 outcomes.append(outcome)
                 advance()
+        summary = summarize(outcomes, time.monotonic() - start)
+        outcomes.sort(key=lambda outcome: outcome.job.source)
+        sources = [outcome.job.source for outcome in outcomes if outcome.problem is None]
+        if figure is not None and sources:
+            found = strip.explained(sources[: strip.MOST_ROWS], features, where)
+            figures.save_figure(strip.strip_figure(found, features.settings()), figure)
     except InputError as reason:
         typer.echo(f"linocut transform: stopped after {len(outcomes)} of {len(jobs)} files: {reason}", err=True)
         raise typer.Exit(1) from None
-    summary = summarize(outcomes, time.monotonic() - start)
-    outcomes.sort(key=lambda outcome: outcome.job.source)
-    if figure is not None:
-        sources = [outcome.job.source for outcome in outcomes if outcome.problem is None]
-        if sources:
-            drawn = strip.strip_figure(strip.explained(sources[: strip.MOST_ROWS], features), features.settings())
-            figures.save_figure(drawn, figure)
     if as_json:
         records = [as_record(outcome) for outcome in outcomes]
         typer.echo(json.dumps({"settings": features.settings(), "device": str(where), **summary, "files": records}))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 from PIL import Image
 
 from linocut.data.images import read_image
@@ -18,12 +19,14 @@ CELL = 1.7  # inches
 _SWATCH = 240  # pixels, the width of a palette
 
 
-def explained(paths: Sequence[Path], features: EssentialFeatures) -> list[tuple[str, Explanation]]:
-    """The name of each picture and what became of it; pictures may differ in size."""
+def explained(
+    paths: Sequence[Path], features: EssentialFeatures, device: torch.device
+) -> list[tuple[str, Explanation]]:
+    """The name of each picture and what became of it on this device; pictures may differ in size."""
     found = []
     for path in paths:
         pixels, _ = read_image(path)
-        [explanation] = features.explain(pixels[None].float() / 255)
+        [explanation] = features.explain(pixels[None].to(device).float() / 255)
         found.append((as_one_line(path.name), explanation))
     return found
 
