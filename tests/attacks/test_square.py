@@ -41,21 +41,6 @@ def test_the_margin_never_falls_and_is_that_of_the_returned_point(network, batch
     assert (result.loss_best > result.loss_start)[standing].float().mean() > 0.8
 
 
-def test_stopping_and_going_on_changes_nothing(network, batch, threat):
-    images, labels, dice = batch
-    attack = Square(num_queries=50)
-    given = (network, images, labels, threat, dice)
-    straight = attack.run(*given)
-    state = attack.begin(*given)
-    for until in (3, 4, 29, 50):
-        state = attack.advance(state, *given, until)
-    assert torch.allclose(state.points, straight.images, atol=1e-6)
-    assert torch.equal(state.queries, straight.queries)
-    assert torch.equal(state.broken, straight.broken)
-    with pytest.raises(InputError, match="50 queries"):
-        attack.advance(state, *given, 51)
-
-
 def test_results_do_not_depend_on_batch_mates_or_order(network, batch, threat):
     images, labels, dice = batch
     attack = Square(num_queries=40)

@@ -1,7 +1,6 @@
 """The Square Attack: random search with square windows, by logits alone."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 
@@ -16,18 +15,6 @@ from linocut.errors import InputError
 
 _DRAWN_AT_ONCE = 32
 _ASK_EVERY_ON_GPU = 16  # as in pursuit: who left is asked seldom where asking makes a GPU wait
-
-
-class SquareState(NamedTuple):
-    """Everything a search needs to go on: `done` queries are made of every example that is not broken."""
-
-    points: torch.Tensor
-    loss: torch.Tensor
-    loss_start: torch.Tensor
-    prediction: torch.Tensor
-    broken: torch.Tensor
-    queries: torch.Tensor
-    done: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,73 +45,27 @@ class Square:
         starts: torch.Tensor | None = None,
     ) -> Result:
         """The point of highest margin of each example."""
-        model = finest_of(model)  # a window's gain is far smaller than the grain of bfloat16
-        state = self.begin(model, images, labels, threat, dice, starts)
-        state = self.advance(state, model, images, labels, threat, dice, self.num_queries)
-        return Result(
-            images=state.points,
-            broken=state.broken,
-            prediction=state.prediction,
-            loss_start=state.loss_start,
-            loss_best=state.loss,
-            loss_end=state.loss,
-            steps=torch.zeros_like(state.queries),
-            queries=state.queries,
-            trace=None,
-            silent=torch.zeros_like(state.broken),
-        )
-
-    def begin(
-        self,
-        model: Model,
-        images: torch.Tensor,
-        labels: torch.Tensor,
-        threat: ThreatModel,
-        dice: Dice,
-        starts: torch.Tensor | None = None,
-    ) -> SquareState:
-        """The search after its first query: stripes (L-inf), tiled bumps (L2) or the given start."""
         require_batch(images, labels)
-        if starts is not None:
-            points = threat.project(starts, images)
-        elif threat.norm == "linf":
-            points = square_windows.stripes(images, threat.eps, dice)
-        else:
-            points = square_windows.tiles(images, threat.eps, dice)
-        points = self.shown(points, images, threat)
-        if len(images):
-            loss, prediction = _asked(model, points, labels, torch.ones_like(labels, dtype=torch.bool))
-        else:
-            loss, prediction = images.new_zeros(0), labels
-        queries = torch.ones(len(images), dtype=torch.int32, device=images.device)
-        return SquareState(points, loss, loss, prediction, prediction != labels, queries, 1)
-
-    def advance(
-        self,
-        state: SquareState,
-        model: Model,
-        images: torch.Tensor,
-        labels: torch.Tensor,
-        threat: ThreatModel,
-        dice: Dice,
-        until: int,
-    ) -> SquareState:
-        """The search after `until` queries: the same whether it went there at once or with stops."""
-        if until > self.num_queries:
-            raise InputError(f"the budget is {self.num_queries} queries, asked to go on to {until}")
-        whole = SquareState._make([*(part.clone() for part in state[:-1]), max(until, state.done)])
-        rows = (~whole.broken).nonzero().squeeze(1)
-        search = _Search(whole, rows, images, labels, dice)
-        for query in range(state.done, until):
+        model = finest_of(model)  # a window's gain is far smaller than the grain of bfloat16
+        points = self.shown(self.start(images, threat, dice, starts), images, threat)
+        search = _Search(model, points, images, labels, dice)
+        search.let_go()
+        for query in range(1, self.num_queries):
             if len(search.rows) == 0:
                 break
-            search.try_once(model, self._moved(search, threat, query))
+            search.try_once(self.moved(search, threat, query))
             if images.device.type == "cpu" or query % _ASK_EVERY_ON_GPU == 0:
-                search.let_go(whole)
-        search.file(whole)
-        return whole
+                search.let_go()
+        return search.result()
 
-    def _moved(self, search: "_Search", threat: ThreatModel, query: int) -> torch.Tensor:
+    def start(self, images: torch.Tensor, threat: ThreatModel, dice: Dice, starts: torch.Tensor | None) -> torch.Tensor:
+        """What the first query is about: the given start, else stripes (L-inf) or tiled bumps (L2)."""
+        if starts is not None:
+            return threat.project(starts, images)
+        first = square_windows.stripes if threat.norm == "linf" else square_windows.tiles
+        return first(images, threat.eps, dice)
+
+    def moved(self, search: "_Search", threat: ThreatModel, query: int) -> torch.Tensor:
         """What to try at this query."""
         linf = threat.norm == "linf"
         share = square_windows.window_share(self.share, query - 1, self.num_queries)
@@ -138,26 +79,37 @@ class Square:
         return points
 
 
-def _asked(
-    model: Model, points: torch.Tensor, labels: torch.Tensor, open_rows: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Margin and prediction; where a quicker copy calls an open row misclassified, its judge's prediction."""
-    loss, prediction = look(model, points, labels, losses.margin)
-    judge = judge_of(model)
-    if judge is not None:
-        prediction = judged(judge, points, prediction, (prediction != labels) & open_rows)
-    return loss, prediction
-
-
 class _Search:
-    """The rows of a state that are still unbroken, side by side."""
+    """The rows that are still unbroken, side by side: `rows` says which of the batch they are."""
 
     def __init__(
-        self, whole: SquareState, rows: torch.Tensor, natural: torch.Tensor, labels: torch.Tensor, dice: Dice
+        self, model: Model, points: torch.Tensor, natural: torch.Tensor, labels: torch.Tensor, dice: Dice
     ) -> None:
-        self.rows, self.natural, self.labels, self.dice = rows, natural[rows], labels[rows], dice.select(rows)
-        self.block, self.draws = -1, dice.seeds[rows]
-        self.points, self.loss, _, self.prediction, self.broken, self.queries = (part[rows] for part in whole[:-1])
+        """The search after its first query, of `points`."""
+        self.model, self.judge = model, judge_of(model)
+        self.rows = torch.arange(len(points), device=points.device)
+        self.points, self.natural, self.labels, self.dice = points, natural, labels, dice
+        self.block, self.draws = -1, dice.seeds
+        self.broken = torch.zeros(len(points), dtype=torch.bool, device=points.device)  # nobody yet
+        if len(points):
+            self.loss, self.prediction = self._asked(points)
+        else:
+            self.loss, self.prediction = points.new_zeros(0), labels
+        self.broken = self.prediction != labels
+        self.queries = torch.ones(len(points), dtype=torch.int32, device=points.device)
+        best = self.loss.clone()
+        self._result = Result(
+            images=points.clone(),
+            broken=self.broken.clone(),
+            prediction=self.prediction.clone(),
+            loss_start=self.loss,
+            loss_best=best,
+            loss_end=best,
+            steps=torch.zeros_like(self.queries),
+            queries=self.queries.clone(),
+            trace=None,
+            silent=torch.zeros_like(self.broken),
+        )
 
     def draw(self, query: int) -> torch.Tensor:
         """Five hashes for each row, int64 (B,5). A draw is many small steps, so many queries share one."""
@@ -166,9 +118,9 @@ class _Search:
             self.block, self.draws = block, self.dice.bits(block, (_DRAWN_AT_ONCE, 5), stream=1)
         return self.draws[:, place]
 
-    def try_once(self, model: Model, points: torch.Tensor) -> None:
+    def try_once(self, points: torch.Tensor) -> None:
         """Make one query of each row, and keep what is better or broken."""
-        loss, prediction = _asked(model, points, self.labels, ~self.broken)
+        loss, prediction = self._asked(points)
         wrong = (prediction != self.labels) & ~self.broken
         better = ((loss > self.loss) & ~self.broken) | wrong
         self.queries += ~self.broken
@@ -177,27 +129,31 @@ class _Search:
         self.prediction = torch.where(better, prediction, self.prediction)
         self.broken = self.broken | wrong
 
-    def let_go(self, whole: SquareState) -> None:
+    def _asked(self, points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Margin and prediction; where a quicker copy calls an open row misclassified, its judge's prediction."""
+        loss, prediction = look(self.model, points, self.labels, losses.margin)
+        if self.judge is not None:
+            prediction = judged(self.judge, points, prediction, (prediction != self.labels) & ~self.broken)
+        return loss, prediction
+
+    def let_go(self) -> None:
         """Write down the rows that are broken and keep the others."""
         if not bool(self.broken.any()):
             return
-        self.file(whole)
+        self._file()
         kept = (~self.broken).nonzero().squeeze(1)
         self.dice = self.dice.select(kept)
-        for name in (
-            "rows",
-            "natural",
-            "labels",
-            "draws",
-            "points",
-            "loss",
-            "prediction",
-            "broken",
-            "queries",
-        ):
+        for name in ("rows", "natural", "labels", "draws", "points", "loss", "prediction", "broken", "queries"):
             setattr(self, name, getattr(self, name)[kept])
 
-    def file(self, whole: SquareState) -> None:
-        """Write these rows into the state of the whole batch."""
-        for name in ("points", "loss", "prediction", "broken", "queries"):
-            getattr(whole, name).index_copy_(0, self.rows, getattr(self, name))
+    def result(self) -> Result:
+        """What happened to every example of the batch."""
+        self._file()
+        return self._result
+
+    def _file(self) -> None:
+        """Write these rows into the result of the whole batch; its two losses are one tensor."""
+        whole, now = self._result, (self.points, self.loss, self.prediction, self.broken, self.queries)
+        kept = (whole.images, whole.loss_best, whole.prediction, whole.broken, whole.queries)
+        for target, part in zip(kept, now, strict=True):
+            target.index_copy_(0, self.rows, part)
