@@ -28,3 +28,11 @@ def test_theory_exits_with_1_when_something_does_not_hold(monkeypatch, tmp_path)
     assert done.exit_code == 1
     assert "DOES NOT HOLD" in done.stdout
     assert (tmp_path / "proof.png").exists()
+
+
+def test_results_that_cannot_be_drawn_are_refused_before_any_check(monkeypatch, tmp_path):
+    monkeypatch.setattr(findings, "first_theorem", None)  # to call it is an error of another kind
+    (tmp_path / "other.json").write_text("{}")
+    done = CliRunner().invoke(app, ["theory", "--results", str(tmp_path / "other.json"), "--figures", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "wanted the JSON file that benchmarks/certified.py wrote" in done.stderr

@@ -1,7 +1,10 @@
+import json
+
 import numpy as np
 import pytest
 
-from linocut.theory.figures import draw, drawn_zero
+from linocut.errors import InputError
+from linocut.theory.figures import draw, drawn_zero, read_results
 
 pytest.importorskip("matplotlib")
 
@@ -36,3 +39,27 @@ def test_the_drawn_digit_has_black_white_and_grey():
     assert digit.min() == 0
     assert digit.max() == 255
     assert len(np.unique(digit)) > 10
+
+
+def test_results_are_read(tmp_path):
+    (tmp_path / "certified.json").write_text(json.dumps(RESULTS))
+    assert read_results(tmp_path / "certified.json") == RESULTS
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "no JSON",
+        "[]",
+        "{}",
+        json.dumps({**RESULTS, "studies": []}),
+        json.dumps({**RESULTS, "studies": [{**RESULTS["studies"][0], "curve": []}]}),
+        json.dumps({**RESULTS, "studies": [{**RESULTS["studies"][0], "curve": [{"eps_levels": 0, "proven": 1}]}]}),
+        json.dumps({**RESULTS, "studies": [{**RESULTS["studies"][0], "study": None}]}),
+        *(json.dumps({key: value for key, value in RESULTS.items() if key != missing}) for missing in RESULTS),
+    ],
+)
+def test_other_files_are_refused(tmp_path, wrong):
+    (tmp_path / "other.json").write_text(wrong)
+    with pytest.raises(InputError, match=r"other\.json.*wanted the JSON file that benchmarks/certified\.py wrote"):
+        read_results(tmp_path / "other.json")

@@ -18,8 +18,9 @@ def theory(
 ) -> None:
     """Check the three theorems on two-colour codebooks and show where they fail. Exit status 1 if one does not hold."""
     from linocut.theory import findings
-    from linocut.theory.figures import draw
+    from linocut.theory.figures import draw, read_results
 
+    measured = read_results(results) if results is not None else None
     found = [*findings.first_theorem(), *findings.second_theorem(), findings.certificate_limit()]
     digit = None
     if data is not None:
@@ -34,7 +35,6 @@ def theory(
     else:
         typer.echo("\n\n".join(findings.described(finding) for finding in found))
     if figures is not None:
-        measured = json.loads(results.read_text(encoding="utf-8")) if results else None
         for path in draw(figures, digit, measured):
             typer.echo(f"wrote {path}", err=as_json)
     if not all(finding.holds for finding in found):

@@ -1,5 +1,6 @@
 """Three pictures: an image of MNIST_G, the proof of theorem 1 beside the failure of theorem 2, accuracy over eps."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from linocut.errors import InputError
 from linocut.theory.definitions import WHITE, fixed_codebook, mnist_d, recolored
 
 BLUE, ORANGE, GREY = "#2f6fae", "#d9822b", "#6e6e6e"
+CURVE = ("eps_levels", "proven", "attacked")
 BELOW: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "top", "fontsize": 9}
 
 
@@ -17,6 +19,23 @@ def drawn_zero(side: int = 28) -> np.ndarray:
     y, x = np.mgrid[:side, :side] - (side - 1) / 2
     distance = np.abs(np.hypot(x / 0.75, y) - side * 0.3)
     return np.clip(WHITE * (2.6 - distance), 0, WHITE).astype(np.int64)
+
+
+def read_results(path: Path) -> dict[str, Any]:
+    """What the benchmark measured, from the file that it wrote, with all that its picture shows."""
+    try:
+        results = json.loads(path.read_text(encoding="utf-8"))
+        curves = [[[float(row[key]) for key in CURVE] for row in entry["curve"]] for entry in results["studies"]]
+        float(results["best_fixed_on_varied"]["ceiling_percent"])
+        shown = [results[key] for key in ("date", "gpu", "cpu", "size")]
+        shown += [entry["study"][key] for entry in results["studies"] for key in ("contrast", "codebook")]
+    except (OSError, ValueError, KeyError, TypeError) as reason:
+        why = f"{type(reason).__name__}: {reason}"
+    else:
+        if curves and all(curves):
+            return results
+        why = "it holds no curve"
+    raise InputError(f"{path}: no results to draw ({why}); wanted the JSON file that benchmarks/certified.py wrote")
 
 
 def draw(folder: Path, digit: np.ndarray | None, results: dict[str, Any] | None) -> list[Path]:
@@ -127,7 +146,7 @@ def certified_accuracy(results: dict[str, Any]) -> Any:
 
 def draw_curve(axes: Any, curve: list[dict[str, Any]], paint: str, kind: str) -> float:
     """The lowest accuracy drawn: a line for what is proven, a dashed one for what no attack broke, a band between."""
-    eps, proven, attacked = ([row[key] for row in curve] for key in ("eps_levels", "proven", "attacked"))
+    eps, proven, attacked = ([row[key] for row in curve] for key in CURVE)
     axes.plot(eps, attacked, "--", color=paint, lw=1, label=f"{kind}, not broken by attack")
     axes.plot(eps, proven, "o-", color=paint, ms=4, label=f"{kind}, proven")
     axes.fill_between(eps, proven, attacked, color=paint, alpha=0.2, lw=0)
