@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linocut.data.augment import Windows, padded
+from linocut.data.augment import Windows
 from linocut.errors import InputError
 
 
@@ -60,13 +60,6 @@ def test_draws_cover_all_offsets_evenly_and_flip_half():
     assert flipped.float().mean().item() == pytest.approx(0.5, abs=0.03)
     straight = Windows.draw(100, (10, 10), (8, 8), flip=False, generator=generator)
     assert (straight.columns[:, 0] < straight.columns[:, 1]).all()
-
-
-def test_padding_puts_the_image_in_the_middle():
-    canvas = padded(torch.zeros(1, 1, 2, 2), 1, 0.5)
-    assert canvas.shape == (1, 1, 4, 4)
-    assert canvas.sum().item() == 6.0
-    assert canvas[0, 0, 1:3, 1:3].sum().item() == 0.0
 
 
 def test_a_window_larger_than_its_canvas_is_refused():

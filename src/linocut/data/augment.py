@@ -70,8 +70,3 @@ class Windows:
             self.rows[:, None, :, None],
             self.columns[:, None, None, :],
         )
-
-
-def padded(images: torch.Tensor, pad: int, border: float) -> torch.Tensor:
-    """The images (N,C,H,W) in the middle of canvases that add `pad` pixels of `border` on each side."""
-    return torch.nn.functional.pad(images, (pad, pad, pad, pad), value=border)
