@@ -16,6 +16,7 @@ from linocut.transform.settings import EIGHTHS_PER_LEVEL
 
 MOST_COLORS = 512
 LEVELS = 256
+LOOKED_AT = 4096  # colours at a time, of which the first free one is wanted
 AT_ONCE = 2**18  # distances held in memory together: they stay in a core's cache
 
 
@@ -37,10 +38,10 @@ def densest(colors, counts, k, r):
     return np.array(taken, dtype=np.uint8)
 
 
-def _first_far(near, colors, place, block=4096):
+def _first_far(near, colors, place):
     """The first place from `place` on whose colour is not near a taken one; the number of colours if none is left."""
-    for start in range(place, len(colors), block):
-        free = np.flatnonzero(~near[tuple(colors[start : start + block].T)])
+    for start in range(place, len(colors), LOOKED_AT):
+        free = np.flatnonzero(~near[tuple(colors[start : start + LOOKED_AT].T)])
         if len(free):
             return start + int(free[0])
     return len(colors)
