@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from linocut.data import catalogue
 from linocut.data.catalogue import ENTRIES, Entry, RemoteFile, check_address, entry
 from linocut.data.download import download, fetch
 from linocut.errors import InputError
@@ -55,7 +56,8 @@ class Server(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server():
+def server(monkeypatch):
+    monkeypatch.setattr(catalogue, "PLAIN_HTTP", ("127.0.0.1",))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server) as running:
         running.asked, running.files, running.elsewhere = [], {}, ""
         running.address = f"http://127.0.0.1:{running.server_port}"
@@ -80,7 +82,7 @@ def remote(server):
 def test_a_whole_file_arrives_once_and_progress_is_told(tmp_path, server, remote):
     seen = []
     for _ in range(2):
-        path = fetch(remote("/x"), tmp_path / "a" / "x", lambda *p: seen.append(p), allow_loopback=True)
+        path = fetch(remote("/x"), tmp_path / "a" / "x", lambda *p: seen.append(p))
     assert path.read_bytes() == CONTENT
     assert seen[-1] == ("x", len(CONTENT), len(CONTENT))
     assert len(server.asked) == 1
@@ -89,78 +91,81 @@ def test_a_whole_file_arrives_once_and_progress_is_told(tmp_path, server, remote
 
 def test_md5_serves_where_no_more_was_published(tmp_path, remote):
     good = remote("/x", sha256="", md5=hashlib.md5(CONTENT).hexdigest())
-    assert fetch(good, tmp_path / "x", allow_loopback=True).read_bytes() == CONTENT
+    assert fetch(good, tmp_path / "x").read_bytes() == CONTENT
     with pytest.raises(InputError, match="hash"):
-        fetch(remote("/y", sha256="", md5="0" * 32), tmp_path / "y", allow_loopback=True)
+        fetch(remote("/y", sha256="", md5="0" * 32), tmp_path / "y")
 
 
 def test_a_wrong_hash_keeps_nothing(tmp_path, remote):
     with pytest.raises(InputError, match="hash"):
-        fetch(remote("/x", sha256="0" * 64), tmp_path / "x", allow_loopback=True)
+        fetch(remote("/x", sha256="0" * 64), tmp_path / "x")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_cut_connection_is_gone_on_with(tmp_path, server, remote):
     with pytest.raises(InputError, match="150000 of 400000 bytes are kept"):
-        fetch(remote("/cut"), tmp_path / "x", allow_loopback=True)
+        fetch(remote("/cut"), tmp_path / "x")
     assert not (tmp_path / "x").exists()
-    assert fetch(remote("/cut"), tmp_path / "x", allow_loopback=True).read_bytes() == CONTENT
+    assert fetch(remote("/cut"), tmp_path / "x").read_bytes() == CONTENT
     assert server.asked == [("/cut", None), ("/cut", "bytes=150000-")]
 
 
 def test_a_server_that_cannot_resume_starts_again(tmp_path, remote):
     (tmp_path / "x.part").write_bytes(CONTENT[:1000])
-    assert fetch(remote("/no-ranges"), tmp_path / "x", allow_loopback=True).read_bytes() == CONTENT
+    assert fetch(remote("/no-ranges"), tmp_path / "x").read_bytes() == CONTENT
 
 
 def test_a_beginning_of_something_else_is_thrown_away(tmp_path, server, remote):
     (tmp_path / "x.part").write_bytes(b"?" * 1000)
-    assert fetch(remote("/x"), tmp_path / "x", allow_loopback=True).read_bytes() == CONTENT
+    assert fetch(remote("/x"), tmp_path / "x").read_bytes() == CONTENT
     assert [r for _, r in server.asked] == ["bytes=1000-", None]
 
 
 @pytest.mark.parametrize("size", [400_000, 400_001])
 def test_a_partial_file_of_the_whole_size_or_more_is_checked_like_any_other(tmp_path, remote, size):
     (tmp_path / "x.part").write_bytes(b"?" * size)
-    assert fetch(remote("/x"), tmp_path / "x", allow_loopback=True).read_bytes() == CONTENT
+    assert fetch(remote("/x"), tmp_path / "x").read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize(("path", "reason"), [("/endless", "more than"), ("/longer", "published file of")])
 def test_more_than_the_published_size_is_never_kept(tmp_path, remote, path, reason):
     with pytest.raises(InputError, match=reason):
-        fetch(remote(path), tmp_path / "x", allow_loopback=True)
+        fetch(remote(path), tmp_path / "x")
     assert sum(p.stat().st_size for p in tmp_path.iterdir()) == 0
 
 
 def test_a_wrong_range_and_a_missing_file_are_refused(tmp_path, remote):
     (tmp_path / "x.part").write_bytes(CONTENT[:1000])
     with pytest.raises(InputError, match="asked for the bytes from 1000"):
-        fetch(remote("/wrong-range"), tmp_path / "x", allow_loopback=True)
+        fetch(remote("/wrong-range"), tmp_path / "x")
     with pytest.raises(InputError, match="404"):
-        fetch(remote("/gone"), tmp_path / "y", allow_loopback=True)
+        fetch(remote("/gone"), tmp_path / "y")
 
 
-def test_only_https_is_asked_and_followed(tmp_path, server, remote):
-    with pytest.raises(InputError, match="https"):
-        fetch(remote("/x"), tmp_path / "x")
+def test_only_https_is_asked_and_followed(tmp_path, server, remote, monkeypatch):
+    with monkeypatch.context() as usual:
+        usual.setattr(catalogue, "PLAIN_HTTP", ())
+        with pytest.raises(InputError, match="https"):
+            fetch(remote("/x"), tmp_path / "x")
     assert not server.asked
     server.elsewhere = "http://example.com/x"
     with pytest.raises(InputError, match=r"refusing to fetch http://example\.com"):
-        fetch(remote("/redirected"), tmp_path / "x", allow_loopback=True)
+        fetch(remote("/redirected"), tmp_path / "x")
     server.elsewhere = "file:///etc/passwd"
     with pytest.raises(InputError, match=r"passwd.* is not allowed"):
-        fetch(remote("/redirected"), tmp_path / "x", allow_loopback=True)
+        fetch(remote("/redirected"), tmp_path / "x")
     server.elsewhere = server.address + "/x"
-    assert fetch(remote("/redirected"), tmp_path / "x", allow_loopback=True).read_bytes() == CONTENT
+    assert fetch(remote("/redirected"), tmp_path / "x").read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize(
     "url",
     ["http://example.com/x", "ftp://example.com/x", "file:///x", "https:///x", "x", "http://127.0.0.1.example.com/"],
 )
-def test_other_addresses_are_refused_even_where_loopback_is_allowed(url):
+def test_other_addresses_are_refused_even_where_plain_http_is_allowed(url, monkeypatch):
+    monkeypatch.setattr(catalogue, "PLAIN_HTTP", ("127.0.0.1",))
     with pytest.raises(InputError):
-        check_address(url, allow_loopback=True)
+        check_address(url)
 
 
 def archive_of(names):
@@ -182,11 +187,11 @@ def test_an_archive_is_unpacked_into_the_root_and_removed(tmp_path, server, remo
     root = tmp_path / "root"
     if hostile:
         with pytest.raises(InputError, match="leads out"):
-            download(mine, root, allow_loopback=True)
+            download(mine, root)
         assert [p.name for p in root.rglob("*")] == ["set.tgz"], "the archive alone is kept, to look at"
         assert [p.name for p in tmp_path.iterdir()] == ["root"]
     else:
-        assert sorted(download(mine, root, allow_loopback=True)) == [root / "set/a", root / "set/b"]
+        assert sorted(download(mine, root)) == [root / "set/a", root / "set/b"]
         assert not (root / "set.tgz").exists()
 
 
@@ -198,14 +203,14 @@ def test_an_archive_is_kept_until_all_are_there(tmp_path, server, remote):
     mine = Entry(name="mine", homepage="", licence="", images=(0, 0), num_classes=0, files=(one, gone))
     for _ in range(2):
         with pytest.raises(InputError, match="404"):
-            download(mine, tmp_path, allow_loopback=True)
+            download(mine, tmp_path)
     assert [path for path, _ in server.asked] == ["/one.tgz", "/gone", "/gone"]
 
 
 def test_a_root_that_cannot_be_made_is_said(tmp_path, remote):
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(InputError, match="another root"):
-        fetch(remote("/whole"), tmp_path / "file" / "set" / "whole", allow_loopback=True)
+        fetch(remote("/whole"), tmp_path / "file" / "set" / "whole")
 
 
 def test_the_catalogue_is_sound():
@@ -220,5 +225,12 @@ def test_the_catalogue_is_sound():
             assert len(file.md5) in (0, 32)
     with pytest.raises(InputError, match="there are mnist"):
         entry("imagenet")
-    with pytest.raises(InputError, match="hash"):
+    with pytest.raises(AssertionError, match="hash"):
         RemoteFile(url="https://example.com/x", size=1)
+
+
+def test_plain_http_reaches_nobody_else():
+    assert catalogue.PLAIN_HTTP == ()
+    for host in ("127.0.0.1", "localhost", "[::1]"):
+        with pytest.raises(InputError, match="https"):
+            check_address(f"http://{host}/x")

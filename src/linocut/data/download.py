@@ -19,12 +19,9 @@ SECONDS_OF_SILENCE = 30
 UNREACHABLE = (OSError, http.client.HTTPException)
 
 
-def download(entry: Entry, root: Path, progress: Progress | None = None, *, allow_loopback: bool = False) -> list[Path]:
+def download(entry: Entry, root: Path, progress: Progress | None = None) -> list[Path]:
     """The files that were put under root. A file that is already there and whole is not fetched again."""
-    fetched = [
-        (remote, fetch(remote, root / remote.folder / remote.file_name, progress, allow_loopback=allow_loopback))
-        for remote in entry.files
-    ]
+    fetched = [(remote, fetch(remote, root / remote.folder / remote.file_name, progress)) for remote in entry.files]
     placed: list[Path] = []
     for remote, got in fetched:
         placed += unpack(got, root / remote.folder) if remote.unpack else [got]
@@ -35,9 +32,9 @@ def download(entry: Entry, root: Path, progress: Progress | None = None, *, allo
     return placed
 
 
-def fetch(remote: RemoteFile, path: Path, progress: Progress | None = None, *, allow_loopback: bool = False) -> Path:
+def fetch(remote: RemoteFile, path: Path, progress: Progress | None = None) -> Path:
     """The path, once it holds the file of the published size and hash. An interrupted fetch goes on."""
-    check_address(remote.url, allow_loopback=allow_loopback)
+    check_address(remote.url)
     if holds(remote, path):
         return path
     try:
@@ -46,10 +43,10 @@ def fetch(remote: RemoteFile, path: Path, progress: Progress | None = None, *, a
         raise InputError(f"{path.parent}: cannot be made ({error.strerror}); choose another root") from error
     part = path.with_name(path.name + ".part")
     resumed = part.is_file() and part.stat().st_size > 0
-    _fill(remote, part, progress, allow_loopback)
+    _fill(remote, part, progress)
     if resumed and not holds(remote, part):
         part.unlink()  # the beginning may have come from another version of the file
-        _fill(remote, part, progress, allow_loopback)
+        _fill(remote, part, progress)
     if not holds(remote, part):
         part.unlink()
         raise InputError(f"{remote.url}: its hash is not the published one; nothing was kept. Try again later.")
@@ -57,7 +54,7 @@ def fetch(remote: RemoteFile, path: Path, progress: Progress | None = None, *, a
     return path
 
 
-def _fill(remote: RemoteFile, part: Path, progress: Progress | None, allow_loopback: bool) -> None:
+def _fill(remote: RemoteFile, part: Path, progress: Progress | None) -> None:
     """Fetch what is still missing from the partial file."""
     have = part.stat().st_size if part.is_file() else 0
     if have > remote.size:
@@ -68,7 +65,7 @@ def _fill(remote: RemoteFile, part: Path, progress: Progress | None, allow_loopb
     request = urllib.request.Request(remote.url, headers={"User-Agent": "linocut", "Accept-Encoding": "identity"})
     if have:
         request.add_header("Range", f"bytes={have}-")
-    opener = urllib.request.build_opener(_Redirects(allow_loopback))
+    opener = urllib.request.build_opener(_Redirects)
     try:
         with opener.open(request, timeout=SECONDS_OF_SILENCE) as response:
             start = _start(response, have, remote)
@@ -129,9 +126,6 @@ def holds(remote: RemoteFile, path: Path) -> bool:
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Follows a redirect only to an address that could have been asked for itself."""
 
-    def __init__(self, allow_loopback: bool) -> None:
-        self.allow_loopback = allow_loopback
-
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-        check_address(newurl, allow_loopback=self.allow_loopback)
+        check_address(newurl)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
