@@ -30,7 +30,7 @@ def leave(eighths: Tensor) -> Tensor:
 
 
 def blur(x: Tensor, rule: BlurRule) -> Tensor:
-    """Eighths int32 (B,C,H,W) of eighths, every pixel from the kernel its edge strength asks for."""
+    """Blurred eighths int32 (B,C,H,W): every pixel from the kernel that its edge strength asks for."""
     y = _gaussian(x, rule.kernel_sizes[0])
     if rule.limits:
         strength = _edge_strength(x)

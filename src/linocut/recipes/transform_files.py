@@ -41,8 +41,11 @@ class _Picture:
 
 
 def transform_files(jobs: Sequence[Job], transform: EssentialFeatures, device: torch.device) -> Iterator[Outcome]:
-    """An outcome for every job, as each is finished. A file that cannot be read never stops the others;
-    an output that cannot be written stops everything with an InputError, since the next would fail too."""
+    """An outcome for every job, as each is finished.
+
+    A file that cannot be read never stops the others; an output that cannot be written stops everything with an
+    InputError, since the next would fail too.
+    """
     workers = _available_cores()
     pool = ThreadPoolExecutor(workers)
     writing: deque[tuple[int, Future[Outcome]]] = deque()
