@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from linocut.transform import reference
 from linocut.transform.kernels import dispatch, numpy_loop, torch_nearest, torch_ops, torch_palette
 from linocut.transform.modules import EssentialFeatures
 from linocut.transform.settings import NO_BLUR, BlurRule, PaletteRule
@@ -51,6 +52,14 @@ def check_same(kernels, x, blur, rule):
     back, exact = (k.blur_transpose(grad, ours[1], blur) for k in (kernels, numpy_loop))
     assert back.dtype == torch.float32
     torch.testing.assert_close(back, exact, rtol=0, atol=2e-5)
+
+
+def test_the_module_is_the_reference_read_from_its_top(backend, draw):
+    x = draw(17, 24)
+    module = EssentialFeatures(eps=0.05, order="bins", at_least_two=True, thumbnail_size=8, backend=backend)
+    rule = PaletteRule(separation=306, thumbnail_size=8, by_population=False, at_least_two=True)  # 8 * 3 * 255 * 0.05
+    wanted = [reference.essential_features(image, BLURS[0], rule) for image in x.numpy()]
+    assert torch.equal(module(x), torch.from_numpy(np.stack(wanted)))
 
 
 def test_mixed_images(backend, draw, count):
