@@ -29,12 +29,9 @@ def plan(inputs: Sequence[str], out: Path, *, explain: bool = False) -> list[Job
     them apart the whole plan is refused, as it is when `out` lies where inputs are read.
     """
     found: dict[Path, Path] = {}
-    for given in inputs:
-        for source, relative in _expand(given):
-            # By its own name, not by what a link of that name points to: both are somebody's files.
-            found.setdefault(source.parent.resolve() / source.name, relative)
-    if not found:
-        raise InputError(f"no image files in {', '.join(inputs)} (looked for {', '.join(sorted(image_suffixes()))})")
+    for source, relative in _expand(inputs):
+        # By its own name, not by what a link of that name points to: both are somebody's files.
+        found.setdefault(source.parent.resolve() / source.name, relative)
     names = _distinct(found)
     _refuse_input_folder(out, names, [folder for given in inputs for folder in _folders(given)])
     if explain and any(name.parts[0].casefold() == PANEL_FOLDER for name in names.values() if len(name.parts) > 1):
@@ -52,13 +49,18 @@ def as_one_line(name: str) -> str:
 
 def find(inputs: Sequence[str]) -> list[Path]:
     """The image files that these files, folders and patterns name, each once."""
-    found = list(dict.fromkeys(source for given in inputs for source, _ in _expand(given)))
+    return list(dict.fromkeys(source for source, _ in _expand(inputs)))
+
+
+def _expand(inputs: Sequence[str]) -> list[tuple[Path, Path]]:
+    """(file, its path below what was given) of all inputs together; at least one."""
+    found = [pair for given in inputs for pair in _expand_one(given)]
     if not found:
         raise InputError(f"no image files in {', '.join(inputs)} (looked for {', '.join(sorted(image_suffixes()))})")
     return found
 
 
-def _expand(given: str) -> Iterator[tuple[Path, Path]]:
+def _expand_one(given: str) -> Iterator[tuple[Path, Path]]:
     """(file, its path below what was given) for a file, a folder or a glob."""
     path = Path(given)
     if path.is_dir():
