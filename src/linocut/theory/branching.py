@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from linocut.errors import InputError
 from linocut.theory.bounds import margin_bounds
-from linocut.theory.certificate import Codebook, Span, span_of
+from linocut.theory.certificate import Codebook, Span, binary_bounds, span_of
 
 SLACK = 1e-3
 
@@ -92,9 +92,9 @@ def prove(
 
 def bits(images: Tensor, choice: Span, boxes: Boxes) -> tuple[Tensor, Tensor]:
     """The lowest and highest black-and-white image in each box."""
-    last = torch.minimum(boxes.first_max + (choice.width - 1), choice.last_max[boxes.owner]).view(-1, 1, 1, 1)
-    levels = images[boxes.owner]
-    return (levels > last) | boxes.white, (levels >= boxes.first_min.view(-1, 1, 1, 1)) & ~boxes.black
+    last = torch.minimum(boxes.first_max + (choice.width - 1), choice.last_max[boxes.owner])
+    lower, upper = binary_bounds(images[boxes.owner], boxes.first_min, last)
+    return lower | boxes.white, upper & ~boxes.black
 
 
 def halve_windows(boxes: Boxes) -> Boxes:
