@@ -1,17 +1,15 @@
 """The demonstration: four networks on digits, attacked; and a page that says what came out and how it works."""
 
 import html
-import os
 import shlex
 import string
-import uuid
 from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 
 import torch
 
-from linocut.errors import InputError
+from linocut.models.files import write_whole
 from linocut.recipes.demo_photographs import photograph_sections
 from linocut.recipes.reproduce import overview, verdict
 from linocut.recipes.reproduce.reproduction import Reproduction, prepare
@@ -54,7 +52,7 @@ def write_page(reproduction: Reproduction) -> Path:
         sections="\n".join(photograph_sections()),
     )
     path = reproduction.shop.out / PAGE
-    _put(path, page)
+    write_whole(path, page.encode())
     return path
 
 
@@ -96,19 +94,6 @@ def _table(found: Sequence[overview.Line]) -> Iterator[str]:
             yield f"<td{mark}>{cell.mean:.1f}<br><small>{cell.bounds}</small></td>"
         yield f"<td class='checks'>{'<br>'.join(map(html.escape, line.failed)) or 'none'}</td></tr>"
     yield "</tbody>"
-
-
-def _put(path: Path, text: str) -> None:
-    """Write the page whole or not at all."""
-    part = path.with_name(f".linocut-{uuid.uuid4().hex}.part")
-    try:
-        try:
-            part.write_text(text, encoding="utf-8")
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
 
 
 def _template(name: str) -> string.Template:
