@@ -85,8 +85,8 @@ def plan_folder(root: Path, split: str, image_size: int | None, seed: int) -> Pl
         folder = next((half for half in halves if half.is_dir()), None)
         if folder is None:
             raise InputError(f"folder: {root} has train/ but neither test/ nor val/; add one of them")
-        files, labels, names, ignored = list_classes(folder)
-        training, _, trained, _ = list_classes(root / "train")
+        files, labels, names, ignored = found = list_classes(folder)
+        training, _, trained, _ = found if split == "train" else list_classes(root / "train")
         first = training[0]
         if names != trained:
             raise InputError(
