@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 
 from linocut.recipes.panel import panel
-from linocut.recipes.pictures import edge_picture, fit, kernel_colors, kernel_picture, palette_strip
+from linocut.recipes.pictures import count_colors, edge_picture, fit, kernel_colors, kernel_picture, palette_strip
 from linocut.transform.modules import EssentialFeatures
 
 
@@ -72,3 +72,13 @@ def test_each_kernel_has_its_color():
 def test_small_pictures_are_enlarged_by_whole_numbers():
     assert fit(Image.new("RGB", (28, 20)), 380).size == (28 * 13, 20 * 13)
     assert fit(Image.new("RGB", (1000, 500)), 380).size == (380, 190)
+
+
+def test_colors_are_counted():
+    dice = torch.Generator().manual_seed(1)
+    for channels in (1, 3):
+        for levels in (1, 2, 5):
+            image = torch.randint(0, levels, (channels, 7, 11), dtype=torch.uint8, generator=dice)
+            wanted = len(torch.unique(image.flatten(1), dim=1).T)
+            assert count_colors(image) == wanted
+    assert count_colors(torch.zeros(3, 1, 1, dtype=torch.uint8)) == 1

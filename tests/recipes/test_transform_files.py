@@ -81,16 +81,6 @@ def test_halves_round_to_even():
     assert torch.equal(transform_files.as_levels(unit), wanted)
 
 
-def test_colors_are_counted(count):
-    dice = torch.Generator().manual_seed(1)
-    for channels in (1, 3):
-        for levels in (1, 2, 5):
-            image = torch.randint(0, levels, (channels, 7, 11), dtype=torch.uint8, generator=dice)
-            wanted = len(torch.unique(image.flatten(1), dim=1).T)
-            assert transform_files.count_colors(image) == wanted
-    assert transform_files.count_colors(torch.zeros(3, 1, 1, dtype=torch.uint8)) == 1
-
-
 def test_a_full_disk_stops_the_run_and_leaves_no_half_file(folder, tmp_path, features, monkeypatch):
     def full(self, handle, **options):
         handle.write(b"half")

@@ -18,12 +18,12 @@ from linocut.errors import InputError
 from linocut.recipes.pictures import (
     as_picture,
     color_bytes,
+    count_colors,
     edge_picture,
     kernel_colors,
     kernel_picture,
     palette_strip,
 )
-from linocut.recipes.transform_files import count_colors
 from linocut.transform import reference
 from linocut.transform.apply import as_levels
 from linocut.transform.explain import Explanation

@@ -1,7 +1,6 @@
 """What this machine has, what works on it, and whether every backend gives the same bits."""
 
 import importlib.metadata
-import os
 import platform
 import shutil
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 
 import torch
 
+from linocut.data.plan import usable_cores
 from linocut.transform.parity import check_backends
 
 PACKAGES = ("linocut", "torch", "numpy", "numba", "triton", "pillow", "safetensors", "scikit-learn", "typer", "rich")
@@ -26,7 +26,7 @@ def examine() -> dict[str, Any]:
         "python": sys.version.split()[0],
         "platform": platform.platform(),
         "cpu": cpu_model(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": usable_cores(),
         "torch_threads": torch.get_num_threads(),
         "gpus": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
         "cuda_of_torch": torch.version.cuda,

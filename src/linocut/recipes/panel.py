@@ -12,6 +12,7 @@ from linocut.recipes.pictures import (
     PAPER,
     as_picture,
     color_bytes,
+    count_colors,
     darkest,
     edge_picture,
     fit,
@@ -19,6 +20,7 @@ from linocut.recipes.pictures import (
     kernel_picture,
     palette_strip,
 )
+from linocut.transform.apply import as_levels
 from linocut.transform.explain import Explanation
 
 CELL, GAP, MARGIN = 380, 36, 44
@@ -36,7 +38,7 @@ def panel(explanation: Explanation, settings: dict[str, Any], name: str) -> Imag
     pictures = [fit(picture, CELL) for picture in _steps(explanation, len(sizes), thresholds)]
     tall = max(picture.height for picture in pictures)
     cells = [
-        ("1  Input", f"{width} x {height} pixels, {_count_colors(explanation.input):,} colours"),
+        ("1  Input", f"{width} x {height} pixels, {count_colors(as_levels(explanation.input)):,} colours"),
         ("2  Edges", f"Sobel response, black from {darkest(thresholds):g} levels on"),
         ("3  Kernel choice", ""),
         ("4  Blurred", "each pixel and channel by its own kernel"),
@@ -115,12 +117,6 @@ def _draw_bars(draw: ImageDraw.ImageDraw, at: tuple[int, int], tall: int, explan
     if len(order) > len(shown):
         rest = f"and {len(order) - len(shown)} more"
         draw.text((left + CELL, top + tall - 4), rest, font=_font(16), fill=INK, anchor="rs")
-
-
-def _count_colors(unit: torch.Tensor) -> int:
-    levels = (unit * 255).round().to(torch.int64).flatten(1)
-    packed = levels[0] if len(levels) == 1 else (levels[0] * 256 + levels[1]) * 256 + levels[2]
-    return len(torch.unique(packed))
 
 
 def _shorten(draw: ImageDraw.ImageDraw, text: str, room: int) -> str:

@@ -42,6 +42,16 @@ def kernel_picture(kernel_index: torch.Tensor, count: int) -> Image.Image:
     return Image.fromarray(np.rint(table[kernel_index.numpy()].mean(axis=0)).astype(np.uint8))
 
 
+def count_colors(levels: torch.Tensor) -> int:
+    """The number of different colours of a uint8 image (C,H,W)."""
+    packed = np.zeros(levels.shape[1:], np.int32)
+    for channel in levels.numpy():
+        packed = packed * 256 + channel
+    flat = packed.reshape(-1)
+    borders = flat[1:][flat[1:] != flat[:-1]]  # few colours come in long runs: far less to sort
+    return len(np.unique(np.append(borders, flat[0])))
+
+
 def color_bytes(palette: torch.Tensor) -> list[tuple[int, int, int]]:
     """The palette (K,C) of unit floats as RGB triples; grey is repeated."""
     levels = (palette * 255).round().to(torch.int64).expand(-1, 3)

@@ -1,6 +1,5 @@
 """Image files through a transform: decoded and written by threads, transformed in batches of equal size."""
 
-import os
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -8,13 +7,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from linocut.data.images import read_image, save_png, write_png
+from linocut.data.plan import usable_cores
 from linocut.errors import InputError
 from linocut.recipes.file_plan import Job
 from linocut.recipes.panel import panel
+from linocut.recipes.pictures import count_colors
 from linocut.transform.apply import as_levels
 from linocut.transform.modules import EssentialFeatures
 
@@ -46,7 +46,7 @@ def transform_files(jobs: Sequence[Job], transform: EssentialFeatures, device: t
     A file that cannot be read never stops the others; an output that cannot be written stops everything with an
     InputError, since the next would fail too.
     """
-    workers = _available_cores()
+    workers = usable_cores()
     pool = ThreadPoolExecutor(workers)
     writing: deque[tuple[int, Future[Outcome]]] = deque()
     unwritten = 0  # pixels that are transformed and still in memory
@@ -132,16 +132,6 @@ def _transform(
         yield finish
 
 
-def count_colors(levels: torch.Tensor) -> int:
-    """The number of different colours of a uint8 image (C,H,W)."""
-    packed = np.zeros(levels.shape[1:], np.int32)
-    for channel in levels.numpy():
-        packed = packed * 256 + channel
-    flat = packed.reshape(-1)
-    borders = flat[1:][flat[1:] != flat[:-1]]  # few colours come in long runs: far less to sort
-    return len(np.unique(np.append(borders, flat[0])))
-
-
 def prepare_folder(out: Path) -> None:
     """Make the folder and see that files can be written there, before any work is done."""
     _make_folder(out)
@@ -158,7 +148,3 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: this folder cannot be made ({error.strerror or error})") from error
-
-
-def _available_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
