@@ -4,12 +4,9 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-
-if TYPE_CHECKING:
-    from linocut.data import Images
 
 app = typer.Typer(no_args_is_help=True, help="Data sets: list, check, prepare, download.")
 
@@ -97,7 +94,9 @@ def prepare(
         with _bar(f"{name} {split}") as progress:
             splits.append(load(name, root, split, image_size, cache=cache or True, seed=seed, progress=progress))
     if sheet is not None:
-        _write_sheet(sheet, splits[0], seed)
+        from linocut.recipes.sample_sheet import write_sheet
+
+        write_sheet(sheet, splits[0], seed)
     _print([survey.summarise(images) for images in splits], as_json)
 
 
@@ -138,26 +137,6 @@ def _print(rows: list[dict[str, Any]], as_json: bool) -> None:
         for file, whole in row.get("published", {}).items():
             if not whole:
                 typer.echo(f"  {file} is not the published file", err=True)
-
-
-def _write_sheet(path: Path, images: "Images", seed: int) -> None:
-    from linocut.data.contact_sheet import choose_samples, contact_sheet
-    from linocut.data.images import save_png
-
-    chosen = choose_samples(images, seed)
-    rows = [(f"{images.name} {images.split}, prepared", images.pixels[chosen])]
-    preset = {"digits": "mnist", "folder": "imagenette"}.get(images.name, images.name)
-    if images.name != "npz":
-        from linocut.transform.modules import EssentialFeatures
-        from linocut.transform.presets import preset_settings
-
-        # Sixty pictures are not worth the wait while a faster backend is compiled; the bits are the same.
-        transform = EssentialFeatures(**preset_settings(preset, images.pixels.shape[-1]), backend="torch")
-        printed = transform(images.unit(chosen)).mul(255).round().byte()
-        rows.append((f"transformed with the {preset} preset", printed))
-    captions = [images.classes[int(images.labels[i])] for i in chosen]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save_png(path, contact_sheet(rows, captions))
 
 
 @contextmanager
