@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,6 @@ app = typer.Typer(no_args_is_help=True, help="Fixed codebooks: fit, show, compar
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Figure = Annotated[Path | None, typer.Option(help="Draw a PNG, SVG or PDF file.")]
-MOST_LISTED = 10
 
 
 @app.command()
@@ -36,16 +35,11 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Make a codebook of the training images of a data set. Test images are never seen."""
-    from linocut.data import load
     from linocut.recipes import figures
-    from linocut.transform.modules import FixedCodebook
-    from linocut.transform.presets import FIXED
+    from linocut.recipes.codebook import fit_on
 
     figures.check(figure)
-    usual = FIXED.get({"digits": "mnist"}.get(name, name), FIXED["cifar-10"])
-    images = load(name, root, "train", image_size)
-    size, radius = usual["k"] if k is None else k, usual["r"] if r is None else r
-    book = FixedCodebook.fit(images, size, radius, builder=builder, sample=sample, seed=seed)
+    book = fit_on(name, root, image_size, k=k, r=r, builder=builder, sample=sample, seed=seed)
     book.save(out)
     _tell(book, out, figure, as_json)
 
@@ -105,33 +99,18 @@ def compare(
 
 
 def _tell(book: "FixedCodebook", path: Path, figure: Path | None, as_json: bool) -> None:
-    import numpy as np
+    from linocut.recipes import figures
+    from linocut.recipes.codebook import described
 
-    from linocut.transform.fixed import separations
-
-    settings = book.settings()
-    colors, origin = settings["colors"], settings["origin"] or {}
-    apart = separations(np.array(colors))
-    title = f"{origin.get('data') or path.name}: {origin.get('builder', 'given')} codebook"
+    told = described(book, path)
     if figure is not None:
         from linocut.recipes.codebook_figures import palette_figure
-        from linocut.recipes.figures import save_figure
 
-        save_figure(palette_figure(book, title), figure)
+        figures.save_figure(palette_figure(book, told.title), figure)
     if as_json:
-        least: dict[str, Any] = {"smallest_separation": float(apart.min()) if len(colors) > 1 else None}
-        typer.echo(json.dumps({"file": str(path), "colors": colors, "origin": origin} | least, indent=1))
-        return
-    told = f", no two closer than {apart.min():.0f} levels" if len(colors) > 1 else ""
-    typer.echo(f"{title}, {len(colors)} code{'s' * (len(colors) > 1)}{told}. {path}")
-    if origin.get("sha256"):
-        count, split = origin.get("images", "an unknown number of"), origin.get("split") or "split unknown"
-        typer.echo(f"fitted on {count} images, {split}, {origin['sha256']}")
-    population = origin.get("population") or [None] * len(colors)
-    total = sum(held or 0 for held in population)
-    for color, held, gap in list(zip(colors, population, apart, strict=True))[:MOST_LISTED]:
-        share = f"{100 * held / total:6.2f} % of the pixels" if held is not None and total else ""
-        nearest = f"nearest other {gap:.0f} levels away" if len(colors) > 1 else ""
-        typer.echo(f"  {' '.join(f'{v:3d}' for v in color)}  {share}  {nearest}".rstrip())
-    if len(colors) > MOST_LISTED:
-        typer.echo(f"  and {len(colors) - MOST_LISTED} more: --json lists them all")
+        record = {"file": str(path), "colors": told.colors, "origin": told.origin}
+        typer.echo(json.dumps({**record, "smallest_separation": told.smallest_separation}, indent=1))
+    else:
+        from linocut.cli.tables_codebook import print_codebook
+
+        print_codebook(told, path)
