@@ -45,8 +45,8 @@ def test_each_output_is_the_reference_rounded_to_bytes(folder, tmp_path, feature
         if outcome.problem:
             continue
         pixels, _ = read_image(outcome.job.source)
-        y, _ = reference.adaptive_blur(reference.enter(pixels.numpy() / np.float32(255)), features._blur)
-        painted, _ = reference.paint(y, reference.find_palette(y, features._palette).colors)
+        y, _ = reference.adaptive_blur(reference.enter(pixels.numpy() / np.float32(255)), features.blur_rule)
+        painted, _ = reference.paint(y, reference.find_palette(y, features.palette_rule).colors)
         wanted = np.rint(painted / 8).astype(np.uint8)
         got, _ = read_image(outcome.job.target)
         assert (got.numpy() == wanted).all()

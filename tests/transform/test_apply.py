@@ -23,7 +23,7 @@ def by_hand(pixels, blur, palette):
     return np.rint(painted / 8).astype(np.uint8).transpose(1, 2, 0)
 
 
-RULES = EssentialFeatures()._blur, EssentialFeatures()._palette
+RULES = EssentialFeatures().blur_rule, EssentialFeatures().palette_rule
 
 
 @pytest.mark.parametrize("shape", [(40, 37, 3), (9, 12, 1), (1, 1, 3)])

@@ -77,6 +77,6 @@ def test_operators_pass_torchs_own_checks(draw):
     from linocut.transform import ops
 
     module = EssentialFeatures(backend="torch")
-    numbers = (*ops.blur_numbers(module._blur), ops.palette_numbers(module._palette))
+    numbers = (*ops.blur_numbers(module.blur_rule), ops.palette_numbers(module.palette_rule))
     arguments = (draw(6, 2), *numbers, "bpda", 0.1, "torch", True)
     torch.library.opcheck(ops.discretize_op, arguments, test_utils=("test_schema", "test_faketensor"))

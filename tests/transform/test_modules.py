@@ -138,7 +138,7 @@ def test_frozen_palettes(transform, draw):
 def test_presets():
     names = ("mnist", "fashion-mnist", "cifar-10", "gtsrb", "resisc45", "imagenette")
     assert tuple(PRESETS) == names
-    levels = [EssentialFeatures.preset(n)._palette.separation / 8 for n in names]
+    levels = [EssentialFeatures.preset(n).palette_rule.separation / 8 for n in names]
     assert levels == [229.5, 76.5, 24, 24, 24, 12]
     assert [EssentialFeatures.preset(n).settings()["at_least_two"] for n in names] == [True] + [False] * 5
     assert EssentialFeatures.preset("imagenette").settings()["edge_thresholds"] == [10, 20]

@@ -18,18 +18,9 @@ from linocut.errors import InputError
 from linocut.models import Defended
 from linocut.models.files import whole_file
 from linocut.transform.modules import AdaptiveBlur, AdaptiveCodebook, EssentialFeatures, FixedCodebook
-from linocut.transform.settings import NO_BLUR, BlurRule, PaletteRule
+from linocut.transform.settings import BlurRule, PaletteRule
 
 BATCH = 50
-CODEBOOK_SETTINGS = (
-    "eps",
-    "separation",
-    "bin_levels",
-    "thumbnail_size",
-    "lloyd_steps",
-    "order",
-    "at_least_two",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,13 +209,7 @@ def _rules(transform: nn.Module | None) -> tuple[BlurRule | None, PaletteRule | 
             f"a {type(transform).__name__} has no ONNX graph; AdaptiveBlur, AdaptiveCodebook, EssentialFeatures and "
             "FixedCodebook have"
         )
-    given = transform.settings()
-    blur = NO_BLUR
-    if "kernel_sizes" in given:
-        blur = BlurRule.of(given["kernel_sizes"], given["edge_thresholds"])
-    if "eps" not in given:
-        return blur, None
-    return blur, PaletteRule.of(**{name: given[name] for name in CODEBOOK_SETTINGS})
+    return transform.blur_rule, transform.palette_rule
 
 
 def _require_packages() -> None:

@@ -26,11 +26,11 @@ __all__ = ["AdaptiveBlur", "AdaptiveCodebook", "EssentialFeatures", "FixedCodebo
 
 
 class _PixelTransform(TransformModule):
-    """What the three adaptive transforms share: two rules."""
+    """What the three adaptive transforms share: a rule for the blur, and one for the palette if there is any."""
 
     def __init__(self, blur: BlurRule, palette: PaletteRule | None, settings: dict):
         super().__init__(settings)
-        self._blur, self._palette = blur, palette
+        self.blur_rule, self.palette_rule = blur, palette
         self._numbers = (*ops.blur_numbers(blur), ops.palette_numbers(palette))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -49,7 +49,7 @@ class _PixelTransform(TransformModule):
         """What the transform decided, one explanation for each image of x (B,C,H,W)."""
         check_form(x)
         check_values(x)
-        return explaining.explain(x, self._blur, self._palette, self._backend)
+        return explaining.explain(x, self.blur_rule, self.palette_rule, self._backend)
 
     @classmethod
     def preset(cls, name: str, image_size: int | Sequence[int] | None = None) -> Self:
@@ -87,9 +87,9 @@ class _CodebookTransform(_PixelTransform):
         if looks_at_values(self._validate, images):
             check_values(images)
         run = kernels(self._backend, images.device)
-        y, _ = run.blur(images.detach().contiguous(), self._blur)
-        palette, _, num_colors = run.find_palette(y, self._palette)
-        return FrozenPalette(self._blur, palette, num_colors, backend=self._backend, validate=self._validate)
+        y, _ = run.blur(images.detach().contiguous(), self.blur_rule)
+        palette, _, num_colors = run.find_palette(y, self.palette_rule)
+        return FrozenPalette(self.blur_rule, palette, num_colors, backend=self._backend, validate=self._validate)
 
 
 class AdaptiveCodebook(_CodebookTransform):

@@ -7,8 +7,7 @@ import torch
 
 from linocut.errors import InputError
 from linocut.transform.kernels.dispatch import backend as kernels
-from linocut.transform.presets import preset_settings
-from linocut.transform.settings import BlurRule, PaletteRule
+from linocut.transform.modules import EssentialFeatures
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,19 +60,9 @@ def _results(backend: str, device: str) -> dict[str, torch.Tensor]:
     run = kernels(backend, torch.device(device))
     results = {}
     for name, images, preset in _samples():
-        chosen = preset_settings(preset)
-        blur = BlurRule.of(chosen["kernel_sizes"], chosen["edge_thresholds"])
-        rule = PaletteRule.of(
-            eps=chosen["eps"],
-            separation=3.0,
-            bin_levels=16,
-            thumbnail_size=32,
-            lloyd_steps=20,
-            order="population",
-            at_least_two=chosen["at_least_two"],
-        )
-        y, level = run.blur(images.to(device), blur)
-        colors, population, num_colors = run.find_palette(y, rule)
+        transform = EssentialFeatures.preset(preset)
+        y, level = run.blur(images.to(device), transform.blur_rule)
+        colors, population, num_colors = run.find_palette(y, transform.palette_rule)
         steps = {"kernel choice": level, "blur": y, "colours": colors, "populations": population}
         steps["painting"] = run.paint(y, colors, num_colors)
         steps["fixed codebook"] = run.paint_linf(y, _codes(images.shape[1]).to(device))
