@@ -21,7 +21,7 @@ def test_logits_are_admitted():
 
 def test_a_tuple_is_refused():
     sound = Linear(direction())
-    with pytest.raises(InputError, match=r"logits \(B, classes\), got a tuple"):
+    with pytest.raises(InputError, match=r"^it: .*logits \(B, classes\), got a tuple for 8 images: return its first"):
         require_logits(lambda images: (sound(images), images), IMAGES, 2, "it")
 
 
@@ -43,6 +43,30 @@ def test_batch_statistics_are_refused_unless_they_are_at_rest():
         require_own_logits(lambda images: network(images), IMAGES, "it")
     network.eval()
     require_own_logits(lambda images: network(images), IMAGES, "it")
+
+
+def test_statistics_of_the_batch_alone_are_refused_at_rest_too():
+    """Halves of much the same light and dark hardly show them; a single image does."""
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.BatchNorm2d(1, track_running_stats=False), Linear(direction())).eval()
+    darker = torch.linspace(0.1, 1, 4).repeat_interleave(2)[[0, 7, 1, 6, 2, 5, 3, 4]].view(-1, 1, 1, 1)
+    with pytest.raises(InputError, match="among other images"):
+        require_own_logits(network, IMAGES * darker, "it")
+
+
+def test_logits_without_a_batch_dimension_are_refused():
+    sound = Linear(direction())
+    with pytest.raises(InputError, match="no squeeze"):
+        require_own_logits(lambda images: sound(images).squeeze(), IMAGES, "it")
+
+
+def test_a_model_that_fails_on_one_image_is_refused():
+    def many(images):
+        assert len(images) > 1, "too few"
+        return Linear(direction())(images)
+
+    with pytest.raises(InputError, match="takes 8 images and fails on 1: AssertionError: too few"):
+        require_own_logits(many, IMAGES, "it")
 
 
 def test_a_model_that_fails_is_refused_with_the_reason():

@@ -15,10 +15,12 @@ def require_logits(model: Model, images: torch.Tensor, classes: int, name: str) 
     given = images.clone()
     try:
         predict(model, given)
-    except InputError:
-        raise
+    except InputError as reason:
+        raise InputError(f"{name}: {reason}") from reason
     except Exception as reason:
-        raise InputError(f"{name} fails on images {tuple(images.shape)}: {type(reason).__name__}: {reason}") from reason
+        raise InputError(
+            f"{name} fails on images (B,C,H,W) = {tuple(images.shape)}: {type(reason).__name__}: {reason}"
+        ) from reason
     if not torch.equal(given, images):
         raise InputError(f"{name} changes the images it is given: let it work on a copy (x = x - mean, not x -= mean)")
     with torch.no_grad():
@@ -46,17 +48,22 @@ def require_backward(model: Model, images: torch.Tensor, name: str) -> None:
 def require_own_logits(model: Model, images: torch.Tensor, name: str) -> None:
     """Nothing, or an error where an image's logits change with its batch mates: no example could be judged then."""
     together = _known(model(images))
-    halves = [_known(model(part)) for part in (images[0::2], images[1::2]) if len(part)]
-    apart = torch.empty_like(together)
-    for first, half in enumerate(halves):
-        apart[first::2] = half
-    sway = (together - apart).abs().max()
     rounding = 1e-4 * together.abs().max()  # all there is where the logits hardly differ
-    if sway > MOST_SWAY * (together.max() - together.min()) + rounding:
-        raise InputError(
-            f"{name} gives an image other logits among other images (by {float(sway):.3g}), as batch normalisation "
-            "does in training mode: call eval() on it"
-        )
+    for size in (len(images) // 2, 1):
+        try:
+            apart = torch.cat([_known(model(part)) for part in images.split(max(size, 1))])
+        except Exception as reason:
+            raise InputError(
+                f"{name} takes {len(images)} images and fails on {size}: {type(reason).__name__}: {reason}"
+            ) from reason
+        if apart.shape != together.shape:
+            raise InputError(f"{name} must return logits (B, classes) of {size} too: no squeeze() without a dimension")
+        sway = (together - apart).abs().max()
+        if sway > MOST_SWAY * (together.max() - together.min()) + rounding:
+            raise InputError(
+                f"{name} gives an image other logits among other images (by {float(sway):.3g}), as batch normalisation "
+                "does in training mode or without running statistics: call eval() on it, or give it some"
+            )
 
 
 def _known(logits: torch.Tensor) -> torch.Tensor:

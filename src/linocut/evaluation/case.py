@@ -12,7 +12,7 @@ from torch import nn
 from linocut.data.dataset import Images
 from linocut.errors import InputError
 from linocut.models import Defended
-from linocut.models.store import TRANSFORMS, describe_transform
+from linocut.models.store import describe_transform, is_ours
 
 Model = Callable[[torch.Tensor], torch.Tensor]
 
@@ -57,7 +57,8 @@ def decide(model: Model, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
     logits = model(images)
     if not isinstance(logits, torch.Tensor) or logits.ndim != 2 or len(logits) != len(images):
         got = tuple(logits.shape) if isinstance(logits, torch.Tensor) else f"a {type(logits).__name__}"
-        raise InputError(f"a model must return logits (B, classes), got {got} for {len(images)} images")
+        first = ": return its first" if isinstance(logits, tuple | list) else ""
+        raise InputError(f"a model must return logits (B, classes), got {got} for {len(images)} images{first}")
     logits = logits.float()
     # A logit of -inf is the logarithm of a chance of 0, and names no class; amax passes a NaN on.
     return torch.where(logits.amax(dim=1).isfinite(), logits.argmax(dim=1), -1), logits
@@ -114,7 +115,7 @@ def _structure(model: object) -> str:
     """
     if not isinstance(model, nn.Module):
         return type(model).__name__
-    if type(model) is not Defended or type(model.transform).__name__ not in (*TRANSFORMS, "NoneType"):
+    if type(model) is not Defended or not (model.transform is None or is_ours(model.transform)):
         return repr(model)
     layers = [f"{name} {type(layer).__name__}" for name, layer in model.model.named_modules()]
     normal = [None if values is None else values.flatten().tolist() for values in (model.mean, model.std)]
@@ -129,7 +130,9 @@ def at_rest(*models: object) -> Iterator[None]:
     wanted = [(parameter, parameter.requires_grad) for model in modules for parameter in model.parameters()]
     try:
         for module in modules:
-            module.eval().requires_grad_(False)
+            module.eval()
+            for parameter in module.parameters():  # module.requires_grad_ is not for TorchScript
+                parameter.requires_grad_(False)
         yield
     finally:
         for module, mode in modes:

@@ -22,6 +22,7 @@ from linocut.evaluation.stranger import Preprocessed, WithoutGradient, refuses_g
 from linocut.evaluation.suites import Suite, named, plan
 from linocut.evaluation.workers import Workers
 from linocut.evaluation.wrapped import DRAWS, Expectation
+from linocut.models.store import is_ours
 
 ON_CPU, ON_GPU = 100, 500  # examples in a batch, where nothing is said
 
@@ -118,7 +119,13 @@ def hear(
 def settled(model: Model, few: torch.Tensor, name: str) -> tuple[Model, int]:
     """The model, or the expectation of one that does not repeat itself at a few images, with its number of draws."""
     if bool(differing_forwards(model, few).any()):
-        return Expectation(model), DRAWS
+        expectation = Expectation(model)
+        if bool(differing_forwards(expectation, few).any()):
+            raise InputError(
+                f"{name} draws at random from a generator of its own, so that no claim about it could be repeated: let "
+                "it draw from torch's, NumPy's or Python's own (torch.rand, np.random.rand, random.random)"
+            )
+        return expectation, DRAWS
     require_own_logits(model, few, name)
     return model, 1
 
@@ -134,4 +141,4 @@ def guide(twin: Model, few: torch.Tensor, *, half: bool, compiled: bool) -> Mode
 def fixed_codebook(model: Model) -> dict[str, Any] | None:
     """The settings of the model's transform, if that is a fixed codebook."""
     transform: Any = getattr(model, "transform", None)
-    return transform.settings() if type(transform).__name__ == "FixedCodebook" else None
+    return transform.settings() if is_ours(transform) and type(transform).__name__ == "FixedCodebook" else None

@@ -12,6 +12,7 @@ from torch import nn
 from linocut.attacks.hooks import NotApplicable
 from linocut.errors import InputError
 from linocut.evaluation.case import Model
+from linocut.evaluation.wrapped import Wrapped
 
 
 def imported(place: str) -> Callable[..., Any]:
@@ -39,8 +40,10 @@ def imported(place: str) -> Callable[..., Any]:
 
 
 def returned_by(place: str) -> Model:
-    """The model that "module:function" returns when it is called."""
+    """The model that "module:function" returns when it is called; a module that is named itself is one already."""
     make = imported(place)
+    if isinstance(make, nn.Module):
+        return make
     try:
         made = make()
     except InputError:
@@ -54,13 +57,18 @@ def returned_by(place: str) -> Model:
     return made
 
 
-class WithoutGradient:
-    """A function of images that must not carry a gradient, as NumPy wants them; attacks find it flat."""
+class WithoutGradient(Wrapped):
+    """A function of images that must not carry a gradient, as NumPy wants them; attacks find it flat.
 
-    def __init__(self, model: Model):
-        self.model = model
+    What its hooks give, as the network behind its transform, may well take them, and is asked with a gradient first.
+    """
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
+        try:
+            return self.model(images)
+        except RuntimeError as reason:
+            if not _asks_for_no_gradient(reason):
+                raise
         return self.model(images.detach())
 
 
@@ -69,10 +77,14 @@ def refuses_gradient(model: Model, images: torch.Tensor) -> bool:
     try:
         model(images.detach().clone().requires_grad_())
     except RuntimeError as reason:
-        return "requires grad" in str(reason)
+        return _asks_for_no_gradient(reason)
     except Exception:
         return False  # whatever that is, it is told when the model is tried
     return False
+
+
+def _asks_for_no_gradient(reason: RuntimeError) -> bool:
+    return "requires grad" in str(reason)
 
 
 class _Straight(torch.autograd.Function):
@@ -92,7 +104,7 @@ class _Straight(torch.autograd.Function):
 class Preprocessed(nn.Module):
     """Logits of a model behind a preprocessing function, images in [0,1] in and out of it.
 
-    `resizes` says whether these come out in another shape.
+    `alone` says whether the model takes images without it: not where it gives them another shape or range.
     `surrogate` says what the backward does: "own" (the function's gradient), "identity", or "none" (no gradient
     passes). Left out, it is "own" where the function has a gradient at the probe images and "identity" where not.
     """
@@ -104,16 +116,16 @@ class Preprocessed(nn.Module):
         *,
         probe: torch.Tensor | None = None,
         surrogate: str | None = None,
-        resizes: bool = False,
+        alone: bool = True,
     ):
         super().__init__()
-        self.transform, self.model, self.resizes = transform, model, resizes
+        self.transform, self.model, self.alone = transform, model, alone
         if surrogate is None:
             assert probe is not None
             changed = _tried(transform, probe)
-            self.resizes = changed.shape != probe.shape
+            self.alone = changed.shape == probe.shape and _takes(model, probe)
             surrogate = "own" if has_gradient(transform, probe) else "identity"
-            if surrogate == "identity" and self.resizes:
+            if surrogate == "identity" and changed.shape != probe.shape:
                 raise InputError(
                     f"the preprocessing turns {tuple(probe.shape)} into {tuple(changed.shape)} and has no "
                     "gradient, so an identity cannot stand in: give it a gradient of its own"
@@ -136,15 +148,24 @@ class Preprocessed(nn.Module):
             raise NotApplicable(f"this preprocessing has no {name!r} gradient")
         if name == "none" and self.surrogate == "own":
             raise NotApplicable("this preprocessing's own gradient is the true one already")
-        if name == "identity" and self.resizes:
-            raise NotApplicable("this preprocessing changes the size of images, so an identity cannot stand in")
-        return Preprocessed(self.transform, self.model, surrogate=name, resizes=self.resizes)
+        if name == "identity" and not self.alone:
+            raise NotApplicable("the model takes no images without this preprocessing, so an identity cannot stand in")
+        return Preprocessed(self.transform, self.model, surrogate=name, alone=self.alone)
 
     def undefended(self) -> Model:
         """The model without its preprocessing."""
-        if self.resizes:
-            raise NotApplicable("this preprocessing changes the size of images, and the model takes no others")
+        if not self.alone:
+            raise NotApplicable("the model takes no images without this preprocessing")
         return self.model
+
+
+@torch.no_grad()
+def _takes(model: Model, images: torch.Tensor) -> bool:
+    try:
+        model(images.clone())
+    except Exception:  # of any kind: it is a stranger's
+        return False
+    return True
 
 
 @torch.no_grad()

@@ -118,9 +118,15 @@ def describe_transform(transform: nn.Module | None) -> tuple[str, dict[str, Any]
     if transform is None:
         return None
     name = type(transform).__name__
-    if name not in TRANSFORMS:
+    if not is_ours(transform):
         raise InputError(f"a {name} cannot be saved with a network, only {', '.join(TRANSFORMS)}")
     return name, transform.settings()  # type: ignore[operator]
+
+
+def is_ours(transform: object) -> bool:
+    """Whether it is one of TRANSFORMS, and no stranger's class of such a name."""
+    kind = type(transform)
+    return kind.__name__ in TRANSFORMS and kind.__module__.startswith("linocut.")
 
 
 def rebuild_transform(name: str, settings: dict[str, Any], source: str) -> nn.Module:

@@ -124,12 +124,13 @@ def together(subjects: Sequence[Subject]) -> list[Judged]:
 
 
 def _that_go_together(ledgers: Sequence[Subject]) -> list[list[Subject]]:
-    """The finished ledgers that judged every image of the longest, and each of the others by itself."""
+    """The finished ledgers that judged every image of the longest, and as it did; each of the others by itself."""
     finished = [ledger for ledger in ledgers if not ledger.unfinished]
     if len(finished) < 2:
         return [[ledger] for ledger in ledgers]
-    images = set(_longest(finished).record.of["clean"])
-    group = [ledger for ledger in finished if images <= set(ledger.record.of["clean"])]
+    longest = _longest(finished)
+    images = longest.record.of["clean"].keys()
+    group = [ledger for ledger in finished if images <= ledger.record.of["clean"].keys() and ledger.agrees(longest)]
     return [group, *([ledger] for ledger in ledgers if ledger not in group)]
 
 

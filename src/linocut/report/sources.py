@@ -83,10 +83,23 @@ class Subject:
 
     @property
     def about(self) -> str:
-        """The same for all ledgers of one model on one data set, in the same balls."""
+        """The same for all ledgers of one model on one data set, in the same balls.
+
+        A model without a card may be a function, of which a hash says little: there its name counts too.
+        """
         settings = self.record.settings
         model = settings.get("model_hash") or str(self.folder)  # where it is not known, no other's
-        return repr([model, *(settings.get(name) for name in ("preprocess", "data_hash", "split", "radii"))])
+        told = [model, *(settings.get(name) for name in ("preprocess", "data_hash", "split", "radii"))]
+        if self.record.made_with.get("card") is None:
+            told.append(settings.get("model"))
+        return repr(told)
+
+    def agrees(self, other: "Subject") -> bool:
+        """Whether both take the images that both judged for the same classes; of one with a card its hash says so."""
+        if self.record.made_with.get("card") is not None:
+            return True
+        mine, theirs = (subject.record.of["clean"] for subject in (self, other))
+        return all(mine[e].prediction == theirs[e].prediction for e in mine.keys() & theirs.keys())
 
     @property
     def sample(self) -> tuple[Any, ...]:

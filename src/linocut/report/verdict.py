@@ -65,10 +65,10 @@ def _of_model(model: Judged) -> list[str]:
     lines = []
     for norm in model.norms:
         published, worst = model.longest.headline(norm)[0], model.headline(norm)[2]
-        told = _in_words(norm, published, worst, "the worst case of all ledgers")
+        line = _in_words(norm, published, worst, "the worst case of all ledgers")
         if model.longest.n < model.n:  # the table has the published figure of all
-            told = f"Of the {model.longest.n:,} images that met every attack: {told[0].lower()}{told[1:]}"
-        lines.append(told)
+            line = f"Of the {model.longest.n:,} images that met every attack: {line[0].lower()}{line[1:]}"
+        lines.append(line)
     return [*lines, *_limits(model.longest, model.failed)]
 
 
