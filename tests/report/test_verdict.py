@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from report_cases import card, made_up
 
+from linocut.evaluation.findings import Finding
 from linocut.report import verdict, write
 from linocut.report.judged import together
 from linocut.report.sources import read_all
@@ -65,13 +66,9 @@ def test_limits_are_said(tmp_path):
 
 
 def test_a_failing_check_is_named(tmp_path):
-    import dataclasses
-
-    from linocut.evaluation.findings import Finding
-
     subject = judged(tmp_path / "x", 50, 50)
     failing = Finding(code="zero-gradient", status="fail", sentence="")
-    told = verdict.of_one(dataclasses.replace(subject, findings=(failing,)))
+    told = verdict.of_one(replace(subject, findings=(failing,)))
     assert "1 check fails (zero-gradient): take the worst case as an upper bound." in told
 
 
@@ -117,7 +114,7 @@ def test_many_pairs_are_counted(tmp_path):
     better, worse, worst = read_all([tmp_path / name for name in counts])
     told = verdict.of_many([twin, mine, better, worse, worst])[0]
     assert told == (
-        "Of 4 models behind a transform, beside the same without it, in the worst case: "
+        "Of 4 defended models, beside the same without their defence, in the worst case: "
         "in L2 1 clearly better, 2 clearly worse."
     )
     assert verdict.of_many([twin, mine, worse])[0].endswith("in L2 none clearly better, 1 clearly worse.")
@@ -168,8 +165,35 @@ def test_the_longer_suite_of_a_model_is_its_worst_case(tmp_path):
 def test_without_twins_the_best_is_named(tmp_path):
     for name, worst in (("low", 10), ("high", 30)):
         made_up(tmp_path / name, published={"linf": 40}, worst={"linf": worst}, the_card=card(name, None))
-    told = verdict.of_many(read_all([tmp_path / "low", tmp_path / "high"]))
-    assert told == ["In L∞ high keeps the most in the worst case, 30.0 %."]
+    made_up(tmp_path / "near", published={"linf": 40}, worst={"linf": 29}, the_card=card("near", None))
+    low, high, near = (replace(each, findings=()) for each in read_all([tmp_path / n for n in ("low", "high", "near")]))
+    assert verdict.of_many([low, high]) == ["In L∞ high keeps the most in the worst case, 30.0 %."]
+    [told] = verdict.of_many([low, high, near])
+    assert told == "In L∞ high keeps the most in the worst case, 30.0 %; 1 other keeps not clearly less."
+    failing = Finding(code="ascent", status="fail", sentence="")
+    [told] = verdict.of_many([low, replace(high, findings=(failing,)), near])
+    assert told.endswith("not clearly less, an upper bound, since its checks fail (ascent).")
+
+
+def test_a_named_twin_is_one_where_neither_has_a_card(tmp_path):
+    for name, published, worst, more in (("plain", 20, 10, {}), ("mine", 60, 10, {"twin_hash": "plain"})):
+        made_up(
+            tmp_path / name, published={"linf": published}, worst={"linf": worst}, model=name, model_hash=name, **more
+        )
+    told = verdict.of_many(read_all([tmp_path / "mine", tmp_path / "plain"]))
+    assert told[0] == "In the worst case mine is not clearly better than plain."
+    assert "L∞ +40.0 points as published, ±0.0 in the worst case (the gain is all the attack's weakness)" in told[1]
+
+
+def test_functions_of_another_name_or_with_other_answers_are_never_one(tmp_path):
+    """The hash of a function says little: two lambdas may have the same."""
+    for name, model, wrong in (("a", "m:forest", 5), ("b", "m:logreg", 5), ("c", "m:forest", 8)):
+        made_up(
+            tmp_path / name, published={"linf": 40}, worst={"linf": 30}, wrong=wrong, model=model, model_hash="same"
+        )
+    assert [len(model.ledgers) for model in together(read_all([tmp_path]))] == [1, 1, 1]
+    made_up(tmp_path / "d", published={"linf": 40}, worst={"linf": 20}, wrong=5, model="m:logreg", model_hash="same")
+    assert sorted(len(model.ledgers) for model in together(read_all([tmp_path]))) == [1, 1, 2]
 
 
 def test_the_best_is_not_named_where_suites_differ(tmp_path):

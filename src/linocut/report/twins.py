@@ -32,16 +32,16 @@ class Gain:
 
 
 def pairs(models: Sequence[Judged]) -> list[tuple[Judged, Judged]]:
-    """Each model behind a transform with its twin, both by the ledgers of suites and images that they share.
+    """Each defended model with its twin, both by the ledgers of suites and images that they share.
 
     The twin is the one that its ledgers name, where they name one; else one that was trained the same way, of the same
-    seed if there is such a one.
+    seed if there is such a one. Of a model without a card only a named one says that it is defended.
     """
     found = []
     for model in models:
-        if model.identity.transform in (None, "none"):
+        if model.identity.transform == "none" or (model.identity.transform is None and not _named(model)):
             continue
-        plain = [other for other in models if other.identity.transform == "none" and _may_be_twin(other, model)]
+        plain = [other for other in models if other is not model and _may_be_twin(other, model)]
         plain.sort(key=lambda other: other.identity.seed != model.identity.seed)
         shared = (_by_what_they_share(model, other) for other in plain)
         found += [pair for pair in shared if pair is not None][:1]
@@ -49,10 +49,15 @@ def pairs(models: Sequence[Judged]) -> list[tuple[Judged, Judged]]:
 
 
 def _may_be_twin(other: Judged, model: Judged) -> bool:
-    named = {ledger.record.settings.get("twin_hash") for ledger in model.ledgers} - {None}
-    if named:
-        return other.longest.record.settings.get("model_hash") in named
-    return other.identity.training == model.identity.training
+    if _named(model):
+        return other.longest.record.settings.get("model_hash") in _named(model)
+    return other.identity.transform == "none" and other.identity.training == model.identity.training
+
+
+def _named(model: Judged) -> set[str]:
+    """The hashes of the twins that its ledgers name."""
+    hashes = (ledger.record.settings.get("twin_hash") for ledger in model.ledgers)
+    return {named for named in hashes if isinstance(named, str)}
 
 
 def _by_what_they_share(model: Judged, other: Judged) -> tuple[Judged, Judged] | None:
@@ -88,7 +93,7 @@ def gains(defended: Judged, twin: Judged, norm: str) -> tuple[Gain | None, Gain 
     (published, _, worst), (plain, _, floor) = defended.headline(norm), twin.headline(norm)
     return (
         _gain(published, plain, clear=published is not None and plain is not None and _apart(published, plain)),
-        _gain(worst, floor, clear=_differ(defended.standing(norm), twin.standing(norm))),
+        _gain(worst, floor, clear=differ(defended.standing(norm), twin.standing(norm))),
     )
 
 
@@ -99,11 +104,11 @@ def lasting(defended: Judged, twin: Judged, norm: str) -> tuple[Gain | None, Gai
     if line is None or same is None or floor is None:
         return published, worst, None
     met = defended.longest.record.of[f"{norm}/{line.attack}"].keys()
-    clear = _differ(defended.standing(norm) & met, twin.standing(norm) & met)
+    clear = differ(defended.standing(norm) & met, twin.standing(norm) & met)
     return published, _gain(same, floor, clear=clear), len(met)
 
 
-def _differ(mine: set[int], others: set[int]) -> bool:
+def differ(mine: set[int], others: set[int]) -> bool:
     """Whether so many more images stand for one than for the other that it is beyond doubt."""
     return lopsided(len(mine - others), len(others - mine))
 
@@ -137,7 +142,7 @@ def _of_all(matched: Sequence[tuple[Judged, Judged]]) -> str:
         points = [gains[norm].points for gains in found if norm in gains]
         better, worse = (sum(sign * each > 0 for each in points) for sign in (1, -1))
         parts.append(f"in {NORMS[norm]} {better or 'none'} clearly better, {worse or 'none'} clearly worse")
-    told = f"Of {len(matched)} models behind a transform, beside the same without it, in the worst case: "
+    told = f"Of {len(matched)} defended models, beside the same without their defence, in the worst case: "
     return f"{told}{'; '.join(parts)}."
 
 

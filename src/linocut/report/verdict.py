@@ -7,7 +7,7 @@ from linocut.evaluation.record import Share
 from linocut.report.accuracy import Line
 from linocut.report.judged import Judged, together
 from linocut.report.sources import Subject
-from linocut.report.twins import against_twins, pairs
+from linocut.report.twins import against_twins, differ, pairs
 from linocut.report.words import NORMS, told_apart
 
 LITTLE = 2.0  # points; below that the published attack counts as as strong as all others together
@@ -143,12 +143,16 @@ def _limits(subject: Subject, failed: Sequence[str]) -> list[str]:
 
 
 def _best(models: Sequence[Judged], norm: str, short: Mapping[str, str]) -> str:
-    found = [(short[model.name], line) for model in models if (line := model.headline(norm)[2])]
+    found = [(model, line) for model in models if (line := model.headline(norm)[2])]
     found.sort(key=lambda each: each[1].share.percent, reverse=True)
-    (name, best), *others = found
-    tie = bool(others) and others[0][1].share.percent == best.share.percent
-    told = f"In {NORMS[norm]} {name} keeps the most in the worst case, {_percent(best)}"
-    return told + (", and is not alone in it." if tie else ".")
+    (first, best), *others = found
+    told = f"In {NORMS[norm]} {short[first.name]} keeps the most in the worst case, {_percent(best)}"
+    close = sum(not differ(first.standing(norm), model.standing(norm)) for model, _ in others)
+    if close:
+        told += f"; {close} other{'s keep' if close > 1 else ' keeps'} not clearly less"
+    if first.failed:
+        told += f", an upper bound, since its checks fail ({', '.join(first.failed)})"
+    return f"{told}."
 
 
 def _percent(line: Line) -> str:
