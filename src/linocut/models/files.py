@@ -3,12 +3,14 @@
 import contextlib
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from linocut.errors import InputError
 
 TEMPORARY_SUFFIX = ".unfinished"
+UNFINISHED = shutil.ignore_patterns(f".*{TEMPORARY_SUFFIX}")  # for copytree
 
 
 @contextlib.contextmanager

@@ -59,6 +59,16 @@ def test_another_row_joins_the_published_ones(published, tmp_path, nobody_trains
     assert all(each.whole.claims and not each.whole.failures for each in done.verified.values())
 
 
+def test_what_a_killed_process_left_unfinished_is_not_taken_over(published, tmp_path, nobody_trains):
+    results = tmp_path / "results"
+    shutil.copytree(published, results)
+    (results / BASE / "model" / ".card.json.7.unfinished").write_text("{")
+    plan, shop = with_published(tmp_path / "out", results, ("baseline",))
+    plan.steps[0].run(shop, lambda share, words: None)
+    taken, whole = (sorted(path.name for path in (at / BASE / "model").iterdir()) for at in (shop.out, published))
+    assert taken == whole
+
+
 @pytest.mark.parametrize("change", [{"epochs": 2}, {"seed": 1}, {"learning_rate": 0.05}])
 def test_another_training_is_not_taken_over(published, tmp_path, nobody_trains, change):
     plan, shop = with_published(tmp_path / "out", published, ("baseline",))

@@ -54,6 +54,23 @@ def test_an_empty_folder_becomes_the_other(published, tmp_path):
     assert contents(tmp_path / "results") == contents(published)
 
 
+def test_what_killed_processes_left_unfinished_is_not_joined(published, tmp_path):
+    other, results = tmp_path / "other", tmp_path / "results"
+    shutil.copytree(published, other)
+    for name in ("digits/report", f"{BASE}/ledger-random-noise", f"{BASE}/ledger-random-noise/images", f"{BASE}/model"):
+        (other / name / ".file.json.7.unfinished").write_bytes(b"\xff")
+    join(other, results)
+    assert contents(results) == contents(published)
+
+
+def test_a_report_that_was_half_copied_is_copied_whole(published, tmp_path):
+    results = tmp_path / "results"
+    join(published, results)
+    (results / "digits" / "report" / "tables.md").unlink()
+    join(published, results)
+    assert contents(results) == contents(published)
+
+
 def test_a_row_whose_folder_was_removed_is_replaced(published, tmp_path):
     results = tmp_path / "results"
     join(published, results)

@@ -11,6 +11,7 @@ from linocut.errors import InputError
 from linocut.models.seal import sealed, unsealed
 from linocut.recipes.publish import parcels
 from linocut.recipes.publish.publication import publish
+from linocut.recipes.reproduce.reporting import PAGES
 
 from .conftest import BASE, CPU, FIXED, KEPT, put
 
@@ -102,6 +103,25 @@ def test_a_stopped_publication_is_gone_on_with(reproduced, published, tmp_path):
     done = put(reproduced, results)
     assert {ledger.rpartition("/")[0] for ledger in done.verified} == {BASE}
     assert contents(results).keys() == contents(published).keys()
+
+
+def test_what_a_killed_publication_left_unfinished_is_passed_over(reproduced, published, tmp_path):
+    results = tmp_path / "results"
+    left = results / ".published.json.7.unfinished"
+    results.mkdir()
+    left.write_bytes(b"{")
+    put(reproduced, results)
+    report = results / "digits" / "report"
+    (report / ".report.html.7.unfinished").write_bytes(b"\xff")
+    put(reproduced, results)
+    left.unlink()
+    assert sorted(path.name for path in report.iterdir()) == [".report.html.7.unfinished", *PAGES]
+    (report / ".report.html.7.unfinished").unlink()
+    assert contents(results).keys() == contents(published).keys()
+
+
+def test_a_report_has_the_pages_that_are_published(reproduced):
+    assert sorted(path.name for path in (reproduced / "report").iterdir()) == sorted(PAGES)
 
 
 def test_another_folder_joins_only_with_the_same_data(published, reproduced, tmp_path):

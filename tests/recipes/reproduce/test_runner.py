@@ -130,6 +130,21 @@ def test_a_ledger_that_was_damaged_half_way_is_not_gone_on_with(copy):
     assert runner.states(plan, copy, {})[ALL[-2]] is stamps.State.DUE
 
 
+def test_what_a_killed_run_left_unfinished_is_no_outcome(copy):
+    plan, name = tiny_plan(copy), ALL[-2]
+    (copy.out / f"{name}.stamp.json").unlink()
+
+    def leave(at, share):
+        if at == name:
+            (copy.out / name / "images" / ".00000.safetensors.7.unfinished").write_bytes(b"half")
+
+    assert do(plan, copy, at=leave).made[0] == name
+    made = stamps.read(plan.steps[-2], copy)["outputs"]
+    assert made == {path: digest for path, digest in made.items() if not path.endswith(".unfinished")} != {}
+    assert not list((copy.out / name).rglob(".*"))
+    assert do(tiny_plan(copy), copy).made == []
+
+
 def test_a_folder_with_other_things_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
     with pytest.raises(InputError, match="holds other things"):

@@ -12,7 +12,7 @@ import torch
 import linocut
 from linocut.errors import InputError
 from linocut.evaluation import header as headers
-from linocut.models.files import write_whole
+from linocut.models.files import TEMPORARY_SUFFIX, write_whole
 from linocut.models.seal import sealed, unsealed
 
 DATA = {"images of": "data", "values an image": "dimensions", "hash": "data_hash", "split": "split", "seed": "seed"}
@@ -37,7 +37,8 @@ class Catalogue:
         if results.exists() and not results.is_dir():
             raise InputError(f"{results} is no folder: choose another for the results")
         if not (results / NAME).exists():
-            others = sorted(path.name for path in results.iterdir()) if results.is_dir() else []
+            names = sorted(path.name for path in results.iterdir()) if results.is_dir() else []
+            others = [name for name in names if not name.endswith(TEMPORARY_SUFFIX)]
             if others:
                 raise InputError(f"{results} holds other things ({others[0]}): choose a new or empty folder")
             return cls(images=images, made=made_on(device))

@@ -10,6 +10,7 @@ import torch
 from linocut.errors import InputError
 from linocut.evaluation import shards
 from linocut.evaluation.record import Record
+from linocut.models.files import UNFINISHED
 from linocut.recipes.publish.catalogue import Catalogue
 from linocut.recipes.publish.finished import work_at
 from linocut.recipes.publish.pages import lines_of, write_pages
@@ -17,7 +18,7 @@ from linocut.recipes.publish.parcels import NATURAL, data_set_of, put_natural, p
 from linocut.recipes.publish.publication import Publication, size_of
 from linocut.recipes.publish.wording import Wording
 from linocut.recipes.reproduce.making import HOW_NOT_WHAT
-from linocut.recipes.reproduce.reporting import REPORT, TABLE, check_can_report
+from linocut.recipes.reproduce.reporting import PAGES, REPORT, TABLE, check_can_report
 from linocut.recipes.reproduce.step import remove
 
 
@@ -100,7 +101,7 @@ def _put(place: str, held: dict, other: Path, results: Path, mine: Catalogue) ->
     """Copy a work's ledgers and the networks it stands on; only then it is in the catalogue."""
     remove((results / place).glob("ledger-*"))  # of a join that was stopped
     for name in held["ledgers"]:
-        shutil.copytree(other / place / name, results / place / name)
+        shutil.copytree(other / place / name, results / place / name, ignore=UNFINISHED)
     for step, made in held["hashes"].items():
         if step.endswith("/model"):
             put_network(other, results, mine, step.removesuffix("/model"), made)
@@ -110,7 +111,7 @@ def _put(place: str, held: dict, other: Path, results: Path, mine: Catalogue) ->
 
 
 def _is_reported(results: Path, data_set: str) -> bool:
-    return (results / data_set / REPORT).is_dir()
+    return all((results / data_set / REPORT / name).is_file() for name in PAGES)
 
 
 def _written(other: Path, data_set: str, lines: Collection[str]) -> Path | None:

@@ -9,7 +9,7 @@ from linocut.recipes.publish import provenance
 from linocut.recipes.publish.catalogue import Catalogue
 from linocut.recipes.publish.finished import work_at
 from linocut.recipes.publish.wording import Wording
-from linocut.recipes.reproduce.reporting import REPORT, TABLE, overview_texts
+from linocut.recipes.reproduce.reporting import PAGES, REPORT, TABLE, overview_texts
 from linocut.recipes.reproduce.tables import DATA_SETS
 from linocut.recipes.reproduce.work import Work
 from linocut.recipes.training import ROWS
@@ -72,8 +72,8 @@ def write_pages(
                 for name in catalogue.works[work.place]["ledgers"]
             ]
             source = write_report(ledgers, target, title=_title([data_set])).parent
-        for path in sorted(source.glob("*.*")):
-            write_whole(target / path.name, wording.text(path.read_text(encoding="utf-8")).encode())
+        for name in PAGES:
+            write_whole(target / name, wording.text((source / name).read_text(encoding="utf-8")).encode())
 
 
 def lines_of(table: str, data_set: str) -> list[str]:

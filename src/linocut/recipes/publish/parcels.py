@@ -52,7 +52,7 @@ class Packer:
         """Puts a work and the networks it stands on in their places; the packed ledgers."""
         place = found.work.place
         self.catalogue.works.pop(place, None)
-        remove(path for path in (self.results / place).glob("ledger-*"))
+        remove((self.results / place).glob("ledger-*"))
         records = [self._ledger(place, name) for name in found.ledgers]
         for network in found.networks:
             put_network(self.out, self.results, self.catalogue, network, found.hashes[f"{network}/model"])

@@ -8,6 +8,7 @@ from typing import cast
 
 from linocut.errors import InputError
 from linocut.models import load, read_card
+from linocut.models.files import UNFINISHED
 from linocut.recipes.reproduce.work import Precision
 from linocut.training.config import TrainingConfig
 
@@ -37,7 +38,7 @@ def lies_there(
 
 def take_over(results: Path, out: Path, place: str) -> None:
     """Copy the network of a place among the results, and what lies beside it."""
-    shutil.copytree(results / place / "model", out / place / "model", dirs_exist_ok=True)
+    shutil.copytree(results / place / "model", out / place / "model", dirs_exist_ok=True, ignore=UNFINISHED)
     for name in BESIDE:
         if (results / place / name).is_file():
             shutil.copyfile(results / place / name, out / place / name)

@@ -18,6 +18,7 @@ from linocut.recipes.reproduce.work import Work
 from linocut.recipes.training.rows import training_changes
 
 REPORT = "report"
+PAGES = ("report.html", "tables.csv", "tables.md", "tables.tex")  # what lies in it
 OVERVIEW, TABLE, CHART = "overview.md", "overview.csv", "overview.svg"
 
 

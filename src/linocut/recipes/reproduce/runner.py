@@ -105,6 +105,7 @@ def _make(step: Step, shop: Workshop, state: State, watch: Watch) -> float:
     except BaseException:
         stamps.add_time(step, shop, time.monotonic() - started)
         raise
+    remove(left for piece in step.pieces(shop) for left in piece.rglob(f".*{TEMPORARY_SUFFIX}"))  # of killed runs
     stamps.finish(step, shop, took := time.monotonic() - started)
     remove(step.scaffolding(shop))
     return took
