@@ -56,12 +56,21 @@ def child(out, shelf, name, moment):
     runner.carry_out(tiny_plan(shop), shop, NUMERICS, {}, Deadly(name if moment == "within" else ""))
 
 
+def in_order(plan, shop):
+    """The steps as a single process takes them."""
+    taken = {}
+    while len(taken) < len(plan.steps):
+        step = runner._in_turn(plan, shop, set(taken))[0]
+        taken[step.name] = step
+    return list(taken.values())
+
+
 def main(out, each):
     shorten()
     torch.set_num_threads(1)
     shelf = Shelf(None)
     shop = Workshop(out=out, shelf=shelf, device=torch.device("cpu"))
-    steps = tiny_plan(shop).steps
+    steps = in_order(tiny_plan(shop), shop)
     for step in steps:
         step.inputs(shop)  # reads the data, which the children then share
     kills = []

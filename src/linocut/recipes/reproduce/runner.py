@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from linocut.errors import InputError
 from linocut.models.files import TEMPORARY_SUFFIX
 from linocut.recipes.reproduce import locks, plan_file, stamps
+from linocut.recipes.reproduce.making import FitCodebook, Train
 from linocut.recipes.reproduce.plan import Plan
 from linocut.recipes.reproduce.scales import Numerics
 from linocut.recipes.reproduce.stamps import Seen, State
@@ -78,9 +79,7 @@ def states(plan: Plan, shop: Workshop, seen: Seen) -> dict[str, State]:
 def _advance(plan: Plan, shop: Workshop, done: set[str], seen: Seen, listener: Listener) -> Step | None:
     """None after one more step was made or found done; where none can be begun, the first that others are at."""
     busy = None
-    for step in plan.steps:
-        if step.name in done or not all(need.name in done for need in step.needs):
-            continue
+    for step in _in_turn(plan, shop, done):
         with locks.free(step, shop) as ours:
             if ours:
                 state = stamps.state(step, shop, done, seen)  # only now: another process may just have done it
@@ -91,6 +90,21 @@ def _advance(plan: Plan, shop: Workshop, done: set[str], seen: Seen, listener: L
                 return None
         busy = busy or step
     return busy
+
+
+def _in_turn(plan: Plan, shop: Workshop, done: set[str]) -> list[Step]:
+    """The steps that could be begun, those that end a row before those that begin one, else as in the plan."""
+
+    def turn(step: Step) -> int:
+        stamp = stamps.read(step, shop)
+        if stamp.get("outputs") is not None:
+            return 0  # it seems to be made: that needs but a look, and others stand on it
+        if not isinstance(step, FitCodebook | Train):
+            return 1
+        return 2 if stamp else 3
+
+    ready = (step for step in plan.steps if step.name not in done and all(need.name in done for need in step.needs))
+    return sorted(ready, key=turn)
 
 
 def _make(step: Step, shop: Workshop, state: State, watch: Watch) -> float:
