@@ -9,8 +9,8 @@ from torch import nn
 
 from linocut.data import Images
 from linocut.models import Card, Defended, save
-from linocut.models.store import rebuild_transform
 from linocut.training.config import TrainingConfig
+from linocut.training.fitting import rebuilt
 from linocut.training.trainer import Trainer
 
 
@@ -26,34 +26,36 @@ def save_result(
     network = trainer.final_network()
     if config.half_weights:
         round_to_half(network)  # first, so that what is measured is what is saved
-    transform = None
-    if config.transform is not None:
-        named, settings = config.transform["class"], dict(config.transform["settings"])
-        transform = rebuild_transform(named, settings, source=config.recipe)
-    defended = Defended(transform, network).eval()
-    metrics: dict[str, Any] = {}
-    if test_images is not None and len(test_images.labels):
-        correct = count_correct(defended.to(device), test_images, device)
-        metrics = {
-            "test_accuracy": correct / len(test_images.labels),
-            "test_images": len(test_images.labels),
-            "test_sha256": test_images.sha256,
-        }
-    origin = {
-        **config.to_json(),
-        "train_sha256": images.sha256,
-        "torch": torch.__version__,
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine(),
-    }
+    defended = Defended(rebuilt(config), network).eval()
+    metrics = measured(defended, test_images, device)
     card = Card(
         architecture=trainer.architecture,
         data_set=config.data_set,
         classes=tuple(images.classes),
-        recipe=origin,
+        recipe=origin(config, images.sha256, device),
         metrics=metrics,
     )
     save(out / "model", defended, card)
     return metrics
+
+
+def origin(config: TrainingConfig, train_sha256: str, device: torch.device) -> dict[str, Any]:
+    """What a card says of how its network came to be; train_sha256: the hash of its training images."""
+    return {
+        **config.to_json(),
+        "train_sha256": train_sha256,
+        "torch": torch.__version__,
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine(),
+    }
+
+
+def measured(defended: Defended, images: Images | None, device: torch.device) -> dict[str, Any]:
+    """What a card says of a network on natural test images; nothing where there are none. Moves it to the device."""
+    if images is None or not len(images.labels):
+        return {}
+    correct = count_correct(defended.to(device), images, device)
+    many = len(images.labels)
+    return {"test_accuracy": correct / many, "test_images": many, "test_sha256": images.sha256}
 
 
 @torch.no_grad()

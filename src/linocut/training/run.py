@@ -13,14 +13,13 @@ from linocut.data import Images
 from linocut.data.augment import Size
 from linocut.errors import InputError
 from linocut.models import Architecture
-from linocut.models.store import rebuild_transform
 from linocut.training.canvas import Canvas, fits_in_memory
 from linocut.training.checkpoints import sweep
 from linocut.training.config import TrainingConfig
 from linocut.training.curves import draw_curves
 from linocut.training.epochs import Ownership, smallest_part
 from linocut.training.finish import save_result
-from linocut.training.fitting import fitted
+from linocut.training.fitting import fitted, rebuilt
 from linocut.training.folder import claim, own_folder
 from linocut.training.interruption import Interruption
 from linocut.training.loop import Loop, Progress
@@ -103,10 +102,10 @@ def make_trainer(
     file = canvas_file(out, world) if on_disk else None
     canvas = Canvas(pixels, pad=config.pad, eps=config.eps, store=store, device=device, file=file)
     transform = None
-    if config.transform is not None:
-        # A stored start may lie outside [0,1] by its rounding: training lets the transform clamp it.
-        settings = {**config.transform["settings"], "validate": False}
-        made = rebuild_transform(config.transform["class"], settings, source=config.recipe).to(device)
+    # A stored start may lie outside [0,1] by its rounding: training lets the transform clamp it.
+    made = rebuilt(config, validate=False)
+    if made is not None:
+        made.to(device)
         made(torch.zeros(1, pixels.shape[1], *canvas.image, device=device))  # what fails here would fail at the end
         transform = made if config.transform_at == "train" else None
     network = Architecture(name=config.architecture, num_classes=len(images.classes), in_channels=pixels.shape[1])

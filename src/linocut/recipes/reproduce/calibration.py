@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from linocut.attacks.attack import Attack
 from linocut.attacks.dice import Dice
@@ -16,12 +15,12 @@ from linocut.attacks.square import Square
 from linocut.attacks.threat import ThreatModel
 from linocut.data import Images
 from linocut.models import Architecture, Defended, build
-from linocut.models.store import fit_transform, rebuild_transform
 from linocut.recipes.reproduce.shelf import some_of
 from linocut.recipes.reproduce.step import digest
 from linocut.recipes.reproduce.work import Work
 from linocut.training.config import TrainingConfig
 from linocut.training.epochs import EpochPlan, Ownership
+from linocut.training.fitting import fitted, rebuilt
 from linocut.training.run import check_takes, make_trainer
 from linocut.training.world import World
 
@@ -77,7 +76,7 @@ class Calibration:
         return self._known[key]
 
     def _measure(self, config: TrainingConfig, images: Images, batch: int) -> Speed:
-        config = _with_some_codebook(replace(config, compile=False), images)
+        config = fitted(replace(config, compile=False), images)  # a codebook of few for one of all
         model = self._model(config, images)
         training = self._timed(lambda n: self._training(config, some_of(images, n)), config.batch_size)
         threat = ThreatModel(config.norm, config.eps)  # type: ignore[arg-type]  # the config knows but two
@@ -144,11 +143,7 @@ class Calibration:
             name=config.architecture, num_classes=len(images.classes), in_channels=images.pixels.shape[1]
         )
         check_takes(network, (images.pixels.shape[2], images.pixels.shape[3]))
-        front = config.transform
-        transform: nn.Module | None = None
-        if front is not None:
-            transform = rebuild_transform(front["class"], dict(front["settings"]), source=config.recipe)
-        made = Defended(transform, build(network.name, network.num_classes, network.in_channels))
+        made = Defended(rebuilt(config), build(network.name, network.num_classes, network.in_channels))
         return made.to(self.device).eval().requires_grad_(False)
 
 
@@ -176,12 +171,3 @@ def _attack(
         labels = model(points).argmax(dim=1)
     seeds = torch.arange(len(points), device=points.device)
     return lambda: attack.run(model, points, labels, threat, Dice(seeds))
-
-
-def _with_some_codebook(config: TrainingConfig, images: Images) -> TrainingConfig:
-    """The config with a codebook of these few images, where it will have one of all of them."""
-    front = config.transform
-    if front is None or "fit" not in front:
-        return config
-    book = fit_transform(front["class"], images, front["fit"], front["settings"], source=config.recipe)
-    return replace(config, transform={"class": front["class"], "settings": book.settings()})

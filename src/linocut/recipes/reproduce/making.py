@@ -1,23 +1,21 @@
 """The steps that end in a network: fit a codebook, train, or put a transform before a trained network."""
 
 import json
-import platform
 import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from linocut.models import Card, Defended, load, save
-from linocut.models.store import fit_transform, read_card, rebuild_transform
+from linocut.models import Defended, load, save
+from linocut.models.store import fit_transform, read_card
 from linocut.recipes.reproduce.inheritance import TAKEN_OVER, lies_there, take_over
 from linocut.recipes.reproduce.interruption import Stopped
 from linocut.recipes.reproduce.step import Step, Watch, Workshop
 from linocut.recipes.reproduce.work import Work
 from linocut.training import train
 from linocut.training.config import TrainingConfig
-from linocut.training.finish import count_correct
+from linocut.training.finish import measured, origin
+from linocut.training.fitting import rebuilt
 from linocut.training.loop import Progress
 from linocut.transform.modules import FixedCodebook
 
@@ -154,21 +152,12 @@ class PutBefore(Model):
 
     def run(self, shop: Workshop, watch: Watch) -> None:
         config, source = self.config(shop), self.base.folder(shop)
-        front = config.transform
-        assert front is not None
         before = read_card(source).card
-        transform = rebuild_transform(front["class"], dict(front["settings"]), source=config.recipe)
-        defended = Defended(transform, load(source).model).eval()
-        test = shop.shelf.test(self.work)
-        correct = count_correct(defended.to(shop.device), test, shop.device)
-        recipe = {
-            **config.to_json(),
-            "train_sha256": before.recipe["train_sha256"],
-            "torch": torch.__version__,
-            "device": torch.cuda.get_device_name(shop.device) if shop.device.type == "cuda" else platform.machine(),
-            "network_of": before.recipe["recipe"],
-        }
-        metrics = {"test_accuracy": correct / len(test), "test_images": len(test), "test_sha256": test.sha256}
-        card = replace(before, recipe=recipe, metrics=metrics)
-        assert isinstance(card, Card)
+        defended = Defended(rebuilt(config), load(source).model).eval()
+        made = origin(config, before.recipe["train_sha256"], shop.device)
+        card = replace(
+            before,
+            recipe={**made, "network_of": before.recipe["recipe"]},
+            metrics=measured(defended, shop.shelf.test(self.work), shop.device),
+        )
         save(self.folder(shop), defended.cpu(), card)
