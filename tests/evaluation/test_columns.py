@@ -100,7 +100,8 @@ def test_rows_name_their_entries_whatever_the_order_of_the_header(tmp_path):
     rows = [row(), row("linf/pgd")]
     columns.write(tmp_path, rows, SEED)
     for names in (list(CONFIGS), list(CONFIGS)[::-1]):
-        held = headers.make({"n": 1, "seed": SEED}, {name: {"config": CONFIGS[name]} for name in names})
+        entries = {name: {"config": CONFIGS[name]} for name in names}
+        held = headers.make({"n": 1, "seed": SEED}, entries, device=torch.device("cpu"))
         (tmp_path / headers.NAME).write_text(json.dumps(held))
         assert ledger.read_rows(tmp_path) == rows
 
@@ -158,7 +159,7 @@ def test_a_file_that_is_none_is_refused(content, tmp_path):
 
 def test_a_packed_ledger_without_its_rows_is_refused(tmp_path):
     """Taken for one with no rows yet, its accuracies would be those of nothing."""
-    held = headers.make({"n": 1, "seed": SEED}, {"clean": {"config": "c"}})
+    held = headers.make({"n": 1, "seed": SEED}, {"clean": {"config": "c"}}, device=torch.device("cpu"))
     (tmp_path / headers.NAME).write_text(json.dumps(held | {"packed": {}}))
     with pytest.raises(InputError, match=r"without rows\.safetensors\.xz"):
         ledger.read_rows(tmp_path)

@@ -8,6 +8,7 @@ import time
 import warnings
 
 import pytest
+import torch
 
 from linocut.errors import InputError
 from linocut.evaluation import header as headers
@@ -32,8 +33,17 @@ def row(example=0, entry="clean", **more):
     )
 
 
-def header(**settings):
-    return headers.make({"n": 3} | settings, {"clean": {"config": "c"}, "linf/pgd": {"config": "d"}})
+def header(device="cpu", **settings):
+    entries = {"clean": {"config": "c"}, "linf/pgd": {"config": "d"}}
+    return headers.make({"n": 3} | settings, entries, device=torch.device(device))
+
+
+def test_a_header_names_what_computes_and_not_what_else_is_there(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device=None: f"GPU {device.index}")
+    monkeypatch.setattr("platform.machine", lambda: "abacus")
+    told = {name: header(name)["made_with"]["machine"] for name in ("cpu", "cuda:0", "cuda:1")}
+    assert told == {"cpu": "abacus", "cuda:0": "GPU 0", "cuda:1": "GPU 1"}
 
 
 def test_a_row_survives_its_line():

@@ -14,6 +14,7 @@ import torch
 
 import linocut
 from linocut.errors import InputError
+from linocut.models.devices import name_of
 from linocut.models.files import write_whole
 
 NAME = "header.json"
@@ -25,15 +26,20 @@ def make(
     entries: dict[str, dict[str, Any]],
     card: dict[str, Any] | None = None,
     repeat: Sequence[str] | None = None,
+    *,
+    device: torch.device,
 ) -> dict[str, Any]:
-    """The header: `settings` and `entries` bind the rows, `made_with` (the model's card among it) informs."""
+    """The header: `settings` and `entries` bind the rows, `made_with` (the model's card among it) informs.
+
+    device: where the run computes.
+    """
     made_with = {
         "date": now(),
         "linocut": linocut.__version__,
         "source": source(),
         "torch": torch.__version__,
         "python": platform.python_version(),
-        "machine": _machine(),
+        "machine": name_of(device),
         "command": sys.argv,
         "repeat": repeat,
         "card": card,
@@ -129,7 +135,3 @@ def _difference(field: str, before: object, now: object) -> str:
     if isinstance(before, dict) or isinstance(now, dict):
         return f"{field}, which is not asked for now" if now is None else f"no {field}, which is asked for now"
     return f"{field} = {before!r}, not {now!r}"
-
-
-def _machine() -> str:
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else platform.machine()

@@ -50,7 +50,8 @@ def evaluate(
         "seed": sample.seed,
         "classes": list(case.images.classes),
     }
-    header = headers.make(settings, {entry.name: entry.described() for entry in plan}, card, repeat)
+    entries = {entry.name: entry.described() for entry in plan}
+    header = headers.make(settings, entries, card, repeat, device=case.device)
     with contextlib.ExitStack() as stack:
 
         def settle() -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """What a finished run leaves: the network with its card, and its accuracy on natural test images."""
 
-import platform
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ from torch import nn
 
 from linocut.data import Images
 from linocut.models import Card, Defended, save
+from linocut.models.devices import name_of
 from linocut.training.config import TrainingConfig
 from linocut.training.fitting import rebuilt
 from linocut.training.trainer import Trainer
@@ -45,7 +45,7 @@ def origin(config: TrainingConfig, train_sha256: str, device: torch.device) -> d
         **config.to_json(),
         "train_sha256": train_sha256,
         "torch": torch.__version__,
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine(),
+        "device": name_of(device),
     }
 
 

@@ -12,6 +12,7 @@ import torch
 import linocut
 from linocut.errors import InputError
 from linocut.evaluation import header as headers
+from linocut.models.devices import name_of
 from linocut.models.files import TEMPORARY_SUFFIX, write_whole
 from linocut.models.seal import sealed, unsealed
 
@@ -120,10 +121,5 @@ def made_on(device: torch.device) -> dict[str, Any]:
         "source": headers.source(),
         "torch": torch.__version__,
         "python": platform.python_version(),
-        "machine": machine_of(device),
+        "machine": name_of(device),
     }
-
-
-def machine_of(device: torch.device) -> str:
-    """What computes there, in a word."""
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()

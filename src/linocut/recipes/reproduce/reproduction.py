@@ -1,6 +1,5 @@
 """One call of `linocut reproduce`: from what was asked for to a plan with estimates, and its execution."""
 
-import platform
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ import torch
 
 from linocut.data.loading import root_from_environment
 from linocut.errors import InputError
+from linocut.models.devices import name_of
 from linocut.recipes.reproduce import plan_file, runner, stamps
 from linocut.recipes.reproduce.calibration import Calibration
 from linocut.recipes.reproduce.estimates import estimate
@@ -108,8 +108,8 @@ def _estimates(
 def _name(device: torch.device) -> str:
     """The device as one tells it from others that are quicker or slower."""
     if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"{device.type} {platform.machine()}, threads: {torch.get_num_threads()}"
+        return name_of(device)
+    return f"{device.type} {name_of(device)}, threads: {torch.get_num_threads()}"
 
 
 def _exactly(seconds: float) -> dict[str, Any]:
