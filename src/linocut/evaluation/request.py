@@ -24,6 +24,7 @@ from linocut.evaluation.stranger import imported, returned_by
 from linocut.evaluation.workers import Workers
 from linocut.models import load as load_model
 from linocut.models import read_card
+from linocut.models.devices import device_named
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,15 +116,8 @@ def card_of(place: str) -> dict[str, Any] | None:
 
 
 def device_of(name: str | None, workers: Workers = ALONE) -> torch.device:
-    """The device asked for; left out, this worker's GPU where there is one."""
-    if name is None:
-        return torch.device("cuda", workers.local_rank) if torch.cuda.is_available() else torch.device("cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise InputError(f"no device is called {name!r}: use cpu, cuda or cuda:1 and so on") from None
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise InputError(f"{name} was asked for, and torch sees {torch.cuda.device_count()} GPUs: use --device cpu")
+    """The device asked for, tried; left out or "auto", this worker's GPU where there is one."""
+    device = device_named(name, workers.local_rank)
     try:
         torch.zeros(1, device=device).item()
     except (RuntimeError, NotImplementedError, AssertionError) as reason:

@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 
 from linocut.errors import InputError
+from linocut.models.devices import device_named
 
 PATIENCE = timedelta(minutes=10)
 
@@ -78,17 +79,10 @@ def is_first_process() -> bool:
 
 
 def local_device(name: str) -> torch.device:
-    """The device to train on: "auto" is a GPU where there is one; under torchrun each takes its own."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise InputError(f"no device is called {name!r}: use cpu, cuda or auto") from error
+    """The device to train on, made torch's current one; under torchrun each process takes its own GPU."""
+    device = device_named(name)
     if device.type not in ("cpu", "cuda"):
         raise InputError(f"training has not been tried on {name!r}: use cpu, cuda or auto")
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise InputError("cuda was asked for, but torch sees no GPU: use --device cpu")
     if device.type == "cuda" and device.index is None:
         device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", torch.cuda.current_device())))
     if device.type == "cuda":
