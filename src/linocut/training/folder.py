@@ -1,13 +1,13 @@
 """A run's folder belongs to one run at a time."""
 
 import contextlib
-import fcntl
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from linocut.errors import InputError
 from linocut.models.files import write_whole
+from linocut.models.locks import lock_file, taken
 from linocut.training.config import TrainingConfig
 from linocut.training.journal import LOG_FILE
 
@@ -16,19 +16,10 @@ CONFIG_FILE = "config.json"
 
 @contextlib.contextmanager
 def own_folder(folder: Path) -> Iterator[None]:
-    """Hold the folder; a second process is refused. The lock goes with the process, however it ends."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = open(folder / "run.lock", "a+")  # noqa: SIM115 - held for the whole block
-    except OSError as error:
-        raise InputError(f"cannot use {folder}: {error.strerror}; choose a folder that can be written") from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise InputError(
-                f"another process is training in {folder}: wait for it, or choose another folder"
-            ) from error
+    """Hold the folder; a second process is refused."""
+    with lock_file(folder / "run.lock") as lock:
+        if not taken(lock):
+            raise InputError(f"another process is training in {folder}: wait for it, or choose another folder")
         yield
 
 

@@ -1,12 +1,12 @@
 """One publication into a folder of results at a time."""
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from linocut.errors import InputError
+from linocut.models.locks import taken
 
 
 @contextlib.contextmanager
@@ -18,10 +18,8 @@ def alone_in(results: Path) -> Iterator[None]:
     except OSError as error:
         raise InputError(f"cannot publish into {results}: {error.strerror}; name a folder") from error
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise InputError(f"another process is publishing into {results}: run this again when it ends") from error
+        if not taken(handle):
+            raise InputError(f"another process is publishing into {results}: run this again when it ends")
         yield
     finally:
         os.close(handle)  # and with it the lock
