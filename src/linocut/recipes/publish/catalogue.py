@@ -65,7 +65,7 @@ class Catalogue:
         gone = [place for place in self.works if not (results / place).exists()]
         self.works = {place: held for place, held in self.works.items() if place not in gone}
         self.networks = {place: made for place, made in self.networks.items() if (results / place).exists()}
-        return list(dict.fromkeys(place.partition("/")[0] for place in gone))
+        return list(dict.fromkeys(map(data_set_of, gone)))
 
     def check_names(self, results: Path) -> None:
         """InputError where a name would lead out of the folder: results may come from anywhere."""
@@ -106,6 +106,11 @@ class Catalogue:
                             f"{step.removesuffix('/model')} was published with another network, on which {place} "
                             "stands: finish that row here too, or publish into another folder"
                         )
+
+
+def data_set_of(place: str) -> str:
+    """The data set of a place."""
+    return place.partition("/")[0]
 
 
 def data_of(settings: dict[str, Any]) -> dict[str, Any]:

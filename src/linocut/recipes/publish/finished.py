@@ -10,6 +10,7 @@ from typing import Any
 from linocut.errors import InputError
 from linocut.evaluation import header as headers
 from linocut.models.store import read_card
+from linocut.recipes.publish.catalogue import data_set_of
 from linocut.recipes.reproduce import plan_file, stamps
 from linocut.recipes.reproduce.step import digest
 from linocut.recipes.reproduce.work import Work
@@ -92,7 +93,7 @@ class Stock:
         return headers.read(self.out / name)
 
     def _finished(self, place: str, names: list[str]) -> Finished:
-        data_set, networks = place.partition("/")[0], self._networks(place, names)
+        data_set, networks = data_set_of(place), self._networks(place, names)
         note = next((note for note in self.notes if note.startswith(f"{data_set}: ")), "")
         steps = [*(f"{network}/model" for network in networks), *names]
         return Finished(

@@ -11,10 +11,10 @@ from linocut.errors import InputError
 from linocut.evaluation import shards
 from linocut.evaluation.record import Record
 from linocut.models.files import UNFINISHED
-from linocut.recipes.publish.catalogue import Catalogue
+from linocut.recipes.publish.catalogue import Catalogue, data_set_of
 from linocut.recipes.publish.finished import work_at
 from linocut.recipes.publish.pages import lines_of, write_pages
-from linocut.recipes.publish.parcels import NATURAL, data_set_of, put_natural, put_network
+from linocut.recipes.publish.parcels import NATURAL, put_natural, put_network
 from linocut.recipes.publish.publication import Publication, size_of
 from linocut.recipes.publish.wording import Wording
 from linocut.recipes.reproduce.making import HOW_NOT_WHAT

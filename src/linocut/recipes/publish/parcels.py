@@ -17,7 +17,7 @@ from linocut.evaluation.packing import MOST_WEIGHTS, Parcel, pack
 from linocut.evaluation.record import Record
 from linocut.evaluation.verify import Verification, judge_of, verify
 from linocut.models.files import write_whole
-from linocut.recipes.publish.catalogue import Catalogue, made_on
+from linocut.recipes.publish.catalogue import Catalogue, data_set_of, made_on
 from linocut.recipes.publish.finished import Finished
 from linocut.recipes.publish.wording import Wording, roots_of
 from linocut.recipes.reproduce.step import remove
@@ -91,11 +91,6 @@ class Packer:
         told = {"model": "../model", "twin": twin}
         words = {"command": wording.command(made["command"]), "repeat": [wording.word(w) for w in made["repeat"] or []]}
         return {**held, "settings": settings | told, "made_with": made | words}
-
-
-def data_set_of(place: str) -> str:
-    """The data set of a place."""
-    return place.partition("/")[0]
 
 
 def put_network(source: Path, results: Path, catalogue: Catalogue, place: str, made: str) -> None:

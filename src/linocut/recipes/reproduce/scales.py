@@ -46,8 +46,7 @@ class Numerics:
 
 def paper(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) -> Work:
     """The paper's recipe as it stands; suites `paper` and `strong` on every test image."""
-    if data_set == "digits":
-        raise InputError("digits are not in the paper: take --scale small or smoke")
+    _require_the_papers(data_set)
     batch = 100 if data_set in PICTURES else 250
     config = replace(recipe(f"{data_set}/{row}"), seed=seed)
     return Work(
@@ -63,8 +62,7 @@ def paper(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) 
 
 def large(data_set: str, row: str, seed: int, shelf: Shelf, numerics: Numerics) -> Work:
     """Our fast-* recipe with the paper's network and picture size; judged as `small` is."""
-    if data_set == "digits":
-        raise InputError("digits are not in the paper: take --scale small or smoke")
+    _require_the_papers(data_set)
     return _quick(data_set, row, seed, numerics)
 
 
@@ -132,6 +130,11 @@ def at_size(config: TrainingConfig, row: str, side: int) -> TrainingConfig:
     """The config for images of another size, its transform rescaled with them."""
     transform = transform_for(row_named(row), config.data_set, side)
     return replace(config, image_size=side, transform=transform)
+
+
+def _require_the_papers(data_set: str) -> None:
+    if data_set == "digits":
+        raise InputError("digits are not in the paper: take --scale small or smoke")
 
 
 def _quick(data_set: str, row: str, seed: int, numerics: Numerics) -> Work:

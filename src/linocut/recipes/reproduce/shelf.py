@@ -8,8 +8,7 @@ import torch
 
 from linocut.data import Images, load
 from linocut.data.dataset import from_arrays
-from linocut.data.places import bears
-from linocut.data.survey import FOLDERS
+from linocut.data.survey import present
 from linocut.recipes.reproduce.work import Work
 
 
@@ -24,10 +23,7 @@ class Shelf:
 
     def holds(self, data_set: str) -> bool:
         """Whether the files of the data set are there; digits always are."""
-        if data_set == "digits":
-            return True
-        root = self.root
-        return root is not None and any((root / name).is_dir() or bears(root, name) for name in FOLDERS[data_set])
+        return data_set == "digits" or (self.root is not None and data_set in present(self.root))
 
     def train(self, work: Work) -> Images:
         """The images that the work is trained on."""
