@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -31,13 +32,7 @@ def join(other: Path, results: Path, *, tell: Callable[[str], None] = lambda tex
     theirs = Catalogue.read(other)
     mine = Catalogue.at(results, theirs.images, torch.device("cpu"))
     changed = mine.forget_removed(results)
-    new = {place: held for place, held in theirs.works.items() if place not in mine.works}
-    for place in theirs.works.keys() - new.keys():
-        if mine.works[place]["hashes"] != theirs.works[place]["hashes"]:
-            raise InputError(
-                f"{place} lies in {results} too, and is another one: remove it there to replace it, or join into "
-                "a folder of its own"
-            )
+    new = _new(theirs, mine, results)
     mine.check_networks({place: held["hashes"] for place, held in new.items()})
     for place in new:
         _check_recipe(place, other, results, mine)
@@ -55,18 +50,12 @@ def join(other: Path, results: Path, *, tell: Callable[[str], None] = lambda tex
         tell(place)
         _put(place, held, other, results, mine)
     tell("overview and report")
-    held_sets = set(map(data_set_of, mine.works))
+    unreported = [name for name in theirs.data if not _is_reported(results, name)]
+    there, due = set(map(data_set_of, mine.works)), {*changed, *map(data_set_of, new), *unreported}
     write_pages(
         mine,
         results,
-        due=[
-            name
-            for name in mine.data
-            if name in held_sets
-            and (
-                name in (*changed, *map(data_set_of, new)) or (name in theirs.data and not _is_reported(results, name))
-            )
-        ],
+        due=[name for name in mine.data if name in there & due],
         written=partial(_written, other),
         at_hand={},
         known=records,
@@ -74,6 +63,17 @@ def join(other: Path, results: Path, *, tell: Callable[[str], None] = lambda tex
     )
     unchanged = [place for place in theirs.works if place not in new]
     return Publication(verified={}, joined=list(new), unchanged=unchanged, open=mine.open, bytes=size_of(results))
+
+
+def _new(theirs: Catalogue, mine: Catalogue, results: Path) -> dict[str, dict[str, Any]]:
+    """The works that do not lie here; InputError where another lies in the place of one."""
+    for place, held in theirs.works.items():
+        if mine.works.get(place, held)["hashes"] != held["hashes"]:
+            raise InputError(
+                f"{place} lies in {results} too, and is another one: remove it there to replace it, or join into "
+                "a folder of its own"
+            )
+    return {place: held for place, held in theirs.works.items() if place not in mine.works}
 
 
 def _records(other: Path, place: str, ledgers: Collection[str]) -> list[Record]:

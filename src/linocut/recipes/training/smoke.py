@@ -1,19 +1,8 @@
-"""The smallest run that shows everything working: scikit-learn's digits on a processor."""
+"""The smallest run that shows everything working: scikit-learn's digits on a processor.
 
-from typing import Any
-
-from linocut.recipes.training.rows import fixed_codebook, row_named, with_changes
-from linocut.training.config import TrainingConfig
-
-EPS = 0.2
-
-
-def smoke(row: str = "acab-retrained") -> TrainingConfig:
-    """Digits at 8x8, eps 0.2, ATTA through AC+AB, or another row of the paper. Cost: 20 s of a core.
-
-    Accuracy in per cent on all 359 test images, mean and range over the seeds 0, 1, 2; robust is that under the
-    paper's L-inf PGD for grey images (100 steps of 0.01 from a random start, the highest loss counts).
-    AMD EPYC, torch 2.13, 15 November 2026:
+Accuracy in per cent on all 359 test images, mean and range over the seeds 0, 1, 2; robust is that under the
+paper's L-inf PGD for grey images (100 steps of 0.01 from a random start, the highest loss counts).
+AMD EPYC, torch 2.13, 15 November 2026:
 
                               clean               robust
     acab-retrained            98.3 (97.8-98.6)    58.8 (57.1-61.6)
@@ -25,10 +14,21 @@ def smoke(row: str = "acab-retrained") -> TrainingConfig:
     natural-fixed-pretrained  95.2 (94.4-95.5)    41.8 (37.6-47.4)
     natural                   98.6 (98.3-98.9)     3.4 ( 1.1- 5.0)
 
-    That is one attack, and it flatters every transform. Per example over it, PGD with longer steps or past the
-    transform, and Square with 1,000 queries (200 images, seed 0) are left: baseline 68.5, fixed-pretrained 64.0,
-    fixed-retrained 63.0, acab-retrained 33.5. So on digits ATTA is most robust without a transform.
-    """
+That is one attack, and it flatters every transform. Per example over it, PGD with longer steps or past the
+transform, and Square with 1,000 queries (200 images, seed 0) are left: baseline 68.5, fixed-pretrained 64.0,
+fixed-retrained 63.0, acab-retrained 33.5. So on digits ATTA is most robust without a transform.
+"""
+
+from typing import Any
+
+from linocut.recipes.training.rows import fixed_codebook, row_named, with_changes
+from linocut.training.config import TrainingConfig
+
+EPS = 0.2
+
+
+def smoke(row: str = "acab-retrained") -> TrainingConfig:
+    """Digits at 8x8, eps 0.2, ATTA through AC+AB, or another row of the paper. Cost: 20 s of a core."""
     chosen = row_named(row)
     transform = None
     if chosen.transform == "fixed":
