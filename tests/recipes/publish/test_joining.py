@@ -193,6 +193,20 @@ def test_a_join_that_was_stopped_is_gone_on_with(stop_at, published, tmp_path):
     assert contents(results) == contents(published)
 
 
+@pytest.mark.parametrize("stop_at", [BASE, "overview and report"])
+def test_a_join_that_was_stopped_leaves_no_report_of_fewer_rows(stop_at, without_base, published):
+    def stop(text):
+        if text == stop_at:
+            raise KeyboardInterrupt
+
+    (without_base / "digits" / "report" / "report.html").write_text("of one row")
+    with pytest.raises(KeyboardInterrupt):
+        join(published, without_base, tell=stop)
+    join(published, without_base)
+    name = "digits/report/report.html"
+    assert (without_base / name).read_bytes() == (published / name).read_bytes()
+
+
 @pytest.mark.parametrize("spoil", ["damaged", "missing", "no natural images"])
 def test_what_is_not_whole_is_refused_before_anything_changes(spoil, published, without_base, tmp_path):
     other = tmp_path / "other"

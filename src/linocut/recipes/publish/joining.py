@@ -44,6 +44,7 @@ def join(other: Path, results: Path, *, tell: Callable[[str], None] = lambda tex
         mine.made = theirs.made
     mine.open = {place: told for place, told in (mine.open | theirs.open).items() if place not in mine.works}
     mine.write(results)  # first, so that a join that was stopped can be gone on with
+    remove(results / name / REPORT for name in {*changed, *map(data_set_of, new)})  # it says nothing of what comes now
     for data_set, images in natural.items():
         put_natural(images, results / data_set / NATURAL, other)
     for place, held in new.items():
@@ -51,11 +52,11 @@ def join(other: Path, results: Path, *, tell: Callable[[str], None] = lambda tex
         _put(place, held, other, results, mine)
     tell("overview and report")
     unreported = [name for name in theirs.data if not _is_reported(results, name)]
-    there, due = set(map(data_set_of, mine.works)), {*changed, *map(data_set_of, new), *unreported}
+    there = set(map(data_set_of, mine.works))
     write_pages(
         mine,
         results,
-        due=[name for name in mine.data if name in there & due],
+        due=[name for name in mine.data if name in there and name in (*changed, *unreported)],
         written=partial(_written, other),
         at_hand={},
         known=records,
