@@ -96,6 +96,10 @@ class Counting(nn.Module):
 def counting():
     return Counting()
 
+def prints():
+    print("loading my model")
+    return linear()
+
 def leaves():
     raise SystemExit(3)
 
@@ -284,6 +288,16 @@ def test_verify_without_a_ledger(linocut):
     done = linocut("verify", "nothing")
     assert done.exit_code == 2
     assert "holds no ledger" in done.output
+
+
+def test_what_a_model_prints_is_no_part_of_the_json(linocut):
+    """And a radius may be a fraction."""
+    done = linocut(
+        "evaluate", "strangers:prints", *QUICK, "--eps", "8/255", "--suite", "random-noise", "--json", "--out", "l"
+    )
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["norms"]["linf"]["eps"] == pytest.approx(8 / 255)
+    assert "loading my model" in done.stderr
 
 
 @pytest.mark.full

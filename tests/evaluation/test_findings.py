@@ -152,6 +152,14 @@ def test_ascent(found, sound, norm):
 
 
 @pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("model", [GradientKiller(), Linear(direction(), scale=1e-30)], ids=["cut off", "rounded away"])
+def test_an_attack_whose_loss_does_not_move_does_not_climb(found, model, norm):
+    finding = found(model)["ascent", norm]
+    assert (finding.status, finding.numbers["still"]["percent"]) == ("fail", 100)
+    assert "the loss does not move" in finding.sentence
+
+
+@pytest.mark.parametrize("norm", NORMS)
 def test_black_box(found, norm):
     finding = found(GradientKiller(), balls={norm: BOTH[norm]})["black-box", norm]
     assert finding.status == "fail"

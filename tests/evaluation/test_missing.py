@@ -134,6 +134,13 @@ def test_another_model_under_the_same_name_is_refused(copied):
     run(copied, MODEL)
 
 
+def test_the_same_classes_by_other_logits_are_another_model_too(copied):
+    """As with another temperature, which no class tells."""
+    with pytest.raises(InputError, match="gave other logits"):
+        run(copied, Linear(direction(), scale=2.0))
+    run(copied, Linear(direction(), scale=1.001))
+
+
 def test_a_plan_that_grew_and_stopped_at_once_is_unfinished_not_damaged(copied):
     with pytest.raises(RuntimeError, match="stopped"):
         run(copied, MODEL, more=[Stops()])

@@ -6,9 +6,11 @@ from evaluation_cases import Linear, direction, pictures
 
 from linocut.attacks.hooks import NotApplicable
 from linocut.errors import InputError
-from linocut.evaluation.case import model_hash
+from linocut.evaluation.case import at_rest, model_hash
+from linocut.evaluation.hearing import dressed, fixed_codebook, settled
 from linocut.evaluation.request import open_model
 from linocut.evaluation.stranger import Preprocessed, WithoutGradient, has_gradient, imported, returned_by
+from linocut.models import Defended
 
 
 def gradient_of(model, images):
@@ -189,3 +191,79 @@ def test_a_module_may_keep_more_than_tensors_in_its_state():
             return {"calls": 3}
 
     assert len(model_hash(Counts(2, 2))) == 64
+
+
+class Behind(torch.nn.Module):
+    """A network behind a transform in NumPy, which offers what lies behind it."""
+
+    def __init__(self):
+        super().__init__()
+        self.network = Linear(direction())
+
+    def forward(self, images):
+        return self.network(torch.from_numpy(images.numpy().round(1)))
+
+    def undefended(self):
+        return self.network
+
+
+def test_where_images_may_carry_no_gradient_the_hooks_stay():
+    images = pictures().unit(slice(0, 5))
+    model = dressed(Behind(), None, images)
+    assert torch.equal(model(images.clone().requires_grad_()), Behind()(images))
+    assert torch.equal(gradient_of(model.undefended(), images), gradient_of(Linear(direction()), images))
+
+
+def test_a_model_that_wants_its_preprocessing_offers_no_bare_one():
+    def signed(images):
+        if float(images.min()) >= 0:
+            raise ValueError("inputs must be in [-1,1]")
+        return Linear(direction())(images)
+
+    images = pictures().unit(slice(0, 5))
+    model = Preprocessed(lambda x: 2 * x - 1, signed, probe=images)
+    with pytest.raises(NotApplicable, match="takes no images without"):
+        model.undefended()
+    with pytest.raises(NotApplicable, match="takes no images without"):
+        model.with_surrogate("identity")
+
+
+def test_a_module_that_is_named_itself_is_the_model(module):
+    module("whole", "import torch\nmodel = torch.nn.Flatten()")
+    assert isinstance(returned_by("whole:model"), torch.nn.Flatten)
+
+
+class OfItsOwn(torch.nn.Module):
+    """Noise from a generator that nobody else can set."""
+
+    def __init__(self):
+        super().__init__()
+        self.network, self.dice = Linear(direction()), np.random.default_rng()
+
+    def forward(self, images):
+        noise = torch.from_numpy(self.dice.normal(0, 0.1, images.shape))
+        return self.network(images + noise.float())
+
+
+def test_a_generator_of_its_own_is_refused():
+    with pytest.raises(InputError, match="a generator of its own, so that no claim"):
+        settled(OfItsOwn(), pictures().unit(slice(0, 4)), "mine:model")
+
+
+def test_a_strangers_class_of_our_name_is_not_ours():
+    class FixedCodebook(torch.nn.Module):
+        def forward(self, images):
+            return images
+
+    model = Defended(FixedCodebook(), Linear(direction()))
+    assert fixed_codebook(model) is None
+    assert model_hash(model) != model_hash(Defended(None, Linear(direction())))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+def test_torchscript_is_laid_to_rest_and_woken():
+    scripted = torch.jit.script(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(36, 2)))
+    with at_rest(scripted):
+        assert not any(weight.requires_grad for weight in scripted.parameters())
+    assert all(weight.requires_grad for weight in scripted.parameters())
+    assert scripted.training

@@ -74,6 +74,12 @@ def test_settings_go_before_the_preset():
     assert np.array_equal(apply(pixels, preset="mnist", separation=2.0), by_hand(pixels, blur, palette))
 
 
+def with_a_transparent_colour():
+    image = Image.new("L", (4, 4))
+    image.info["transparency"] = 0
+    return image
+
+
 @pytest.mark.parametrize(
     ("image", "hint"),
     [
@@ -87,6 +93,7 @@ def test_settings_go_before_the_preset():
         (Image.new("RGBA", (4, 4)), "background"),
         (Image.new("I;16", (4, 4)), "divide its values by 257"),
         (Image.new("CMYK", (4, 4)), "convert"),
+        (with_a_transparent_colour(), "transparent colour.*background"),
         ([[1, 2]], "builtins.list"),
     ],
 )
@@ -99,5 +106,8 @@ def test_wrong_settings_are_told():
     pixels = noise(4, 4)
     with pytest.raises(InputError, match="colours"):
         apply(pixels, colours=3)
+    for device in ("gpu", "cuda:99"):
+        with pytest.raises(InputError, match=f"the device {device} cannot be used here"):
+            apply(pixels, device=device)
     with pytest.raises(InputError, match="give preset too"):
         apply(pixels, image_size=64)

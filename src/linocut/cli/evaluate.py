@@ -1,10 +1,14 @@
 """`linocut evaluate`: how a model stands against a suite of attacks, with findings."""
 
 import json
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from linocut.cli.numbers import fraction
 
 
 def evaluate(
@@ -25,7 +29,12 @@ def evaluate(
         int | None, typer.Option("--n", "-n", help="so many examples, a fixed random choice; all if left out")
     ] = None,
     eps: Annotated[
-        float | None, typer.Option(help="the radius (L-inf with both norms); the data set's own if left out")
+        float | None,
+        typer.Option(
+            parser=fraction,
+            metavar="NUMBER",
+            help="the radius, such as 8/255 (L-inf with both norms); the set's own",
+        ),
     ] = None,
     preprocess: Annotated[
         str | None,
@@ -78,7 +87,11 @@ def evaluate(
         precision=precision,  # type: ignore[arg-type]
         compile=compiled,
     )
-    with joined() as workers, Progress(shown=workers.rank == 0 and not as_json) as progress:
+    with (
+        joined() as workers,
+        Progress(shown=workers.rank == 0 and not as_json) as progress,
+        redirect_stdout(sys.stderr),  # for what a stranger's model prints
+    ):
         record = carry_out(request, progress.watch, workers)
     findings = find(record)
     if workers.rank == 0:

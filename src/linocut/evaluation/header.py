@@ -28,10 +28,11 @@ def make(
     repeat: Sequence[str] | None = None,
     *,
     device: torch.device,
+    answers: list[list[float]] | None = None,
 ) -> dict[str, Any]:
     """The header: `settings` and `entries` bind the rows, `made_with` (the model's card among it) informs.
 
-    device: where the run computes.
+    device: where the run computes. answers: the model's logits of the first few images, as a fingerprint.
     """
     made_with = {
         "date": now(),
@@ -43,6 +44,7 @@ def make(
         "command": sys.argv,
         "repeat": repeat,
         "card": card,
+        "answers": answers,
     }
     # Through JSON and back, so that what is compared is what a file can hold (a tuple is a list there).
     return json.loads(json.dumps({"settings": settings, "entries": entries, "made_with": made_with}))

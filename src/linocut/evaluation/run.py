@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from linocut.errors import InputError
 from linocut.evaluation import header as headers
 from linocut.evaluation import ledger as ledgers
@@ -18,6 +20,8 @@ from linocut.evaluation.sample import Sample
 from linocut.evaluation.workers import Workers
 
 ALONE = Workers()
+FEW = 4  # images whose logits a header keeps
+SWAY = 0.02  # of their range: formats and machines that round differently stay well below
 
 
 def evaluate(
@@ -51,7 +55,7 @@ def evaluate(
         "classes": list(case.images.classes),
     }
     entries = {entry.name: entry.described() for entry in plan}
-    header = headers.make(settings, entries, card, repeat, device=case.device)
+    header = headers.make(settings, entries, card, repeat, device=case.device, answers=answers(case, sample))
     with contextlib.ExitStack() as stack:
 
         def settle() -> dict[str, Any]:
@@ -66,7 +70,7 @@ def evaluate(
         workers.first_does(settle)
         stack.enter_context(at_rest(case.model, case.raw, case.searcher, case.twin))
         ledger = ledgers.Ledger(folder, workers.rank)
-        workers.first_does(lambda: require_same_answers(case, ledger, sample))
+        workers.first_does(lambda: require_same_answers(case, ledger, sample, header))
         workers.wait()  # every worker has read the parts before the first one grows
         Judge(case, plan, sample, ledger, radii).run(sample.batches(workers.rank, workers.count), watch)
         workers.wait()
@@ -75,20 +79,38 @@ def evaluate(
         return Record.read(folder) if merged is None else Record(headers.read(folder), merged)
 
 
-def require_same_answers(case: Case, ledger: ledgers.Ledger, sample: Sample) -> None:
+def answers(case: Case, sample: Sample) -> list[list[float]]:
+    """The logits of the first few images, as far as another machine's rounding leaves them."""
+    pixels, _ = case.pixels(sample.order[:FEW])
+    with at_rest(case.model):
+        _, logits = decide(case.model, unit(pixels))
+    return [[float(f"{score:.4g}") for score in scores] for scores in logits.nan_to_num(0.0, 0.0, 0.0).tolist()]
+
+
+def require_same_answers(case: Case, ledger: ledgers.Ledger, sample: Sample, header: dict[str, Any]) -> None:
     """Nothing, or an error where the model says of the first batch what it did not say when the ledger was begun.
 
-    A function's hash knows nothing of what the function does.
+    A function's hash knows nothing of what the function does. Nor do classes know of a temperature: logits do.
     """
     examples = sample.batches()[0].examples
-    held = [ledger.rows.get(("clean", example)) for example in examples]
-    if any(row is None for row in held):
-        return
     pixels, _ = case.pixels(examples)
     guesses, logits = decide(case.model, unit(pixels))
-    for row, guess, scores in zip(held, guesses.tolist(), logits, strict=True):
+    for example, guess, scores in zip(examples, guesses.tolist(), logits, strict=True):
+        row = ledger.rows.get(("clean", example))
         if row is not None and guess != row.prediction and not is_close(scores, guess, row.prediction):
             raise InputError(
                 f"{ledger.folder} was made with a model that took example {row.example} for class {row.prediction}, "
                 f"this one takes it for {guess}: name the old one to go on, or give another --out folder"
             )
+    before, now = (told["made_with"].get("answers") for told in (headers.read(ledger.folder), header))
+    if before is not None and not _alike(before, now):
+        raise InputError(
+            f"{ledger.folder} was made with a model that gave other logits: name the old one to go on, or give another "
+            "--out folder"
+        )
+
+
+def _alike(before: list[list[float]], now: list[list[float]]) -> bool:
+    """Whether these are the same logits, rounded otherwise at most."""
+    held, found = torch.tensor(before), torch.tensor(now)
+    return held.shape == found.shape and bool((held - found).abs().max() <= SWAY * (held.max() - held.min()))

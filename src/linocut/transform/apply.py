@@ -38,7 +38,7 @@ def apply(
     except TypeError as reason:
         raise InputError(f"EssentialFeatures does not take this: {reason}") from None
     pixels = _pixels(image)
-    painted = _paint(features, pixels, torch.device(device))
+    painted = _paint(features, pixels, _there(device))
     if isinstance(image, np.ndarray):
         return painted.reshape(image.shape)
     picture = image.copy()
@@ -46,11 +46,21 @@ def apply(
     return picture
 
 
+def _there(device: str | torch.device) -> torch.device:
+    """The device, if it can be used here."""
+    try:
+        return torch.zeros(1, device=device).device
+    except (RuntimeError, AssertionError) as reason:
+        raise InputError(f"the device {device!s} cannot be used here ({str(reason).split('.')[0]}): use cpu") from None
+
+
 def _pixels(image: Any) -> np.ndarray:
     """(N,H,W,C) uint8, checked."""
     if _is_pillow(image):
         if image.mode not in ("L", "RGB"):
             raise InputError(f"got a Pillow image of mode {image.mode}; {WANTED}: {_made_plain(image.mode)}")
+        if "transparency" in image.info:  # a colour that stands for nothing: painting would move others onto it
+            raise InputError(f"got a Pillow image with a transparent colour; {WANTED}: {_made_plain('RGBA')}")
         array = np.asarray(image)
     elif isinstance(image, np.ndarray):
         array = image

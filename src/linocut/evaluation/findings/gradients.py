@@ -18,7 +18,8 @@ def zero_gradient(record: Record) -> Finding:
         code="zero-gradient",
         status=FAIL if share > 0.1 else WARN if share else OK,
         sentence=f"{zero} of {len(rows)} examples have a zero input gradient and {not_finite} one that is not finite.",
-        advice="Attack through a surrogate gradient (BPDA): a gradient attack that sees nothing proves nothing."
+        advice="A gradient attack that sees nothing proves nothing. Where a preprocessing cuts the gradient off, name "
+        "it with --preprocess, so that attacks pass straight through it (BPDA)."
         if share
         else "",
         numbers={"zero": zero, "not_finite": not_finite, "n": len(rows), "percent": share},

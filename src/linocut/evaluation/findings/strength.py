@@ -100,6 +100,7 @@ def ascent(record: Record, norm: str) -> Finding:
     """Examples on which the published attack ends at a lower loss than it began with; more than 1 % fail.
 
     An attack climbs the loss. Where gradients tell the truth next to none ends lower, so this needs no other attack.
+    It fails too where it does not move at all on more than 10 %; on a few a loss may be too near zero for floats.
     """
     name = f"{norm}/pgd-published"
     rows = [row for row in record.of.get(name, {}).values() if row.loss_start is not None and row.loss_end is not None]
@@ -117,13 +118,19 @@ def ascent(record: Record, norm: str) -> Finding:
     if not rows:
         return _missing("ascent", norm, "the published attack")
     lower = Share(sum(row.loss_end < row.loss_start for row in rows), len(rows))  # type: ignore[operator]
+    still = Share(sum(row.loss_end == row.loss_start for row in rows), len(rows))
+    sentence = f"On {lower.count} of {lower.n} examples the published attack ends at a lower loss than it began at"
+    advice = "The gradient it follows points down: it is masked, or its surrogate misleads." if lower.count else ""
+    if stuck := still.percent > 10:
+        sentence += f", and on {still.count} the loss does not move"
+        advice = "No step changes the loss: the gradient is cut off or rounded away, so attack through another one."
     return Finding(
         code="ascent",
         norm=norm,
-        status=FAIL if lower.percent > 1 else WARN if lower.count else OK,
-        sentence=f"On {lower.count} of {lower.n} examples the published attack ends at a lower loss than it began at.",
-        advice="The gradient it follows points down: it is masked, or its surrogate misleads." if lower.count else "",
-        numbers={"lower": lower.as_json()},
+        status=FAIL if stuck or lower.percent > 1 else WARN if lower.count else OK,
+        sentence=f"{sentence}.",
+        advice=advice,
+        numbers={"lower": lower.as_json(), "still": still.as_json()},
     )
 
 
