@@ -14,6 +14,7 @@ import linocut
 from linocut.attacks import PGD, ThreatModel
 from linocut.errors import InputError
 from linocut.evaluation.record import Record
+from linocut.evaluation.stranger import returned_by
 from linocut.evaluation.verify import replay
 
 GIVEN = pictures(40)
@@ -184,11 +185,24 @@ def test_a_function_is_judged_where_the_images_lie(tmp_path):
     assert run(tmp_path, lambda images: MODEL(images)).device == IMAGES.device
 
 
+def examples_of_the_page():
+    page = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+
+
 def test_the_example_of_the_page_runs(tmp_path, monkeypatch):
     pytest.importorskip("sklearn")
-    page = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    _, example = examples_of_the_page()
     monkeypatch.chdir(tmp_path)
     values: dict = {}
     exec(compile(example, "evaluation.md", "exec"), values)
     assert len(values["which"]) == len(values["images"]) <= values["verdict"].clean.count
+
+
+def test_the_defence_of_the_page_can_be_judged(tmp_path, monkeypatch):
+    first, _ = examples_of_the_page()
+    (tmp_path / "mydefence.py").write_text(first)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    model = returned_by("mydefence:my_model")
+    assert run(tmp_path / "out", model, torch.rand(8, 1, 8, 8).mul(255).round() / 255, torch.arange(8)).clean.n == 8

@@ -23,7 +23,7 @@ def fit(
     name: Annotated[str, typer.Argument(help="A data set: see `linocut data list`.")],
     out: Annotated[Path, typer.Option(help="The JSON file to write.")],
     root: Annotated[
-        Path | None, typer.Option(envvar="LINOCUT_DATA", help="The folder that holds its files; digits needs none.")
+        Path | None, typer.Option(help="The folder of data sets, else LINOCUT_DATA; digits needs none.")
     ] = None,
     k: Annotated[int | None, typer.Option(help="How many codes; the paper's number for this set if left out.")] = None,
     r: Annotated[float | None, typer.Option(help="No two codes within this L-infinity distance, in levels.")] = None,

@@ -54,6 +54,11 @@ def root_from_environment() -> Path | None:
     return Path(named) if named else None
 
 
+def root_of(name: str, root: str | Path | None) -> str | Path | None:
+    """Where a set lies: the root that was named, or else LINOCUT_DATA, but for sets that are themselves the root."""
+    return root or (None if name in ("folder", "npz") else root_from_environment())
+
+
 def _moved(images: Images, device: str | torch.device) -> Images:
     try:
         if torch.device(device).type == "cpu":
@@ -78,7 +83,7 @@ def _read(
         from linocut.data.digits import read_digits
 
         return read_digits(split, image_size, seed)
-    root = root or (None if name in ("folder", "npz") else root_from_environment())
+    root = root_of(name, root)
     if root is None:
         raise InputError(
             f"{name} needs root (--root), the folder that holds its files; LINOCUT_DATA names that of all data sets"

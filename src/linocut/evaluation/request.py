@@ -10,7 +10,7 @@ from torch import nn
 
 from linocut.data import Images
 from linocut.data import load as load_data
-from linocut.data.loading import root_from_environment
+from linocut.data.loading import root_of
 from linocut.errors import InputError
 from linocut.evaluation.balls import Norm, balls
 from linocut.evaluation.case import Model, unit
@@ -164,9 +164,9 @@ def _data(request: Request, split: str) -> Images:
     return load_data(request.data, root=_root(request), split=split, image_size=_image_size(request))
 
 
-def _root(request: Request) -> Path | None:
+def _root(request: Request) -> str | Path | None:
     """The folder of data sets that was named, or else that of the environment."""
-    return request.root or root_from_environment()
+    return root_of(request.data, request.root)
 
 
 def _image_size(request: Request) -> int | None:
