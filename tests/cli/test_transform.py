@@ -42,6 +42,15 @@ def test_python_m_linocut():
     assert done.stdout.strip() == f"linocut {linocut.__version__}"
 
 
+def test_files_that_are_no_images_by_their_ending_are_told(folder, tmp_path):
+    for name in ("IMG_1.HEIC", "README", ".hidden"):
+        (folder / name).write_bytes(b"x")
+    result = transform(folder, "--out", tmp_path / "out")
+    assert result.exit_code == 0
+    assert "2 other files were passed over (endings: .HEIC, none)" in result.stderr
+    assert json.loads(transform(folder, "--out", tmp_path / "out", "--json").stdout)["passed_over"] == 2
+
+
 def test_a_folder_is_transformed_and_summed_up(folder, tmp_path):
     result = transform(folder, "--out", tmp_path / "out")
     assert result.exit_code == 0

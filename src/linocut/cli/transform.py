@@ -76,7 +76,7 @@ def transform(
     features = EssentialFeatures(**{**chosen, **{key: value for key, value in given.items() if value is not None}})
     where = device_choice.choose(device)
     dispatch.backend(features.settings()["backend"], where)  # one that does not work here is refused before any file
-    jobs = file_plan.plan(inputs, out, explain=explain)
+    jobs, others = file_plan.plan(inputs, out, explain=explain), file_plan.passed_over(inputs)
     transform_files.prepare_folder(out)
 
     start = time.monotonic()
@@ -97,8 +97,21 @@ def transform(
         raise typer.Exit(1) from None
     if as_json:
         records = [as_record(outcome) for outcome in outcomes]
-        typer.echo(json.dumps({"settings": features.settings(), "device": str(where), **summary, "files": records}))
+        typer.echo(
+            json.dumps(
+                {
+                    "settings": features.settings(),
+                    "device": str(where),
+                    **summary,
+                    "passed_over": len(others),
+                    "files": records,
+                }
+            )
+        )
     else:
         print_summary(summary, outcomes, out)
+        if others:
+            endings = ", ".join(sorted({path.suffix or "none" for path in others}))
+            typer.echo(f"{len(others)} other files were passed over (endings: {endings})", err=True)
     if summary["skipped"] and not skip_bad:
         raise typer.Exit(1)

@@ -52,6 +52,12 @@ def find(inputs: Sequence[str]) -> list[Path]:
     return list(dict.fromkeys(source for source, _ in _expand(inputs)))
 
 
+def passed_over(inputs: Sequence[str]) -> list[Path]:
+    """The other files of the folders that are named: by their suffix no images that can be read."""
+    folders = dict.fromkeys(folder for given in inputs for folder in _folders(given))
+    return list(dict.fromkeys(path for folder in folders for path in _visible_below(folder) if not _is_image(path)))
+
+
 def _expand(inputs: Sequence[str]) -> list[tuple[Path, Path]]:
     """(file, its path below what was given) of all inputs together; at least one."""
     found = [pair for given in inputs for pair in _expand_one(given)]
@@ -87,16 +93,17 @@ def _folders(given: str) -> list[Path]:
 
 def _files_below(folder: Path) -> list[Path]:
     """The image files of a folder and all folders in it, by suffix, in a fixed order; hidden ones are left out."""
-    suffixes = image_suffixes()
-    files = []
+    return [path for path in _visible_below(folder) if _is_image(path)]
+
+
+def _is_image(path: Path) -> bool:
+    return path.suffix.lower() in image_suffixes()
+
+
+def _visible_below(folder: Path) -> Iterator[Path]:
     for place, names, contents in os.walk(folder):
         names[:] = sorted(name for name in names if not name.startswith("."))
-        files += [
-            Path(place, name)
-            for name in sorted(contents)
-            if Path(name).suffix.lower() in suffixes and not name.startswith(".")
-        ]
-    return files
+        yield from (Path(place, name) for name in sorted(contents) if not name.startswith("."))
 
 
 def _folder_before_the_pattern(path: Path) -> Path:
