@@ -139,7 +139,7 @@ def _distinct(found: dict[Path, Path]) -> dict[Path, Path]:
         if other != source:
             raise InputError(
                 f"{other} and {source} would both be written as {name}: "
-                "give the folder that holds both, or run twice with two output folders"
+                "rename one, give a folder that holds both apart, or run twice with two output folders"
             )
     return names
 
