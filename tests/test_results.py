@@ -219,6 +219,26 @@ def test_the_first_page_quotes_the_means(row, words):
     assert f"| {words} | {' | '.join(told)} |" in page
 
 
+ELSEWHERE = {
+    "CIFAR-10, WRN-34-10, trained briefly, L∞": ("wrn-34-10/cifar-10", SHORT, "linf"),
+    "CIFAR-10, trained and judged in L2": ("l2-training/cifar-10", L2, "l2"),
+    "Fashion-MNIST, L∞": ("fashion-mnist", "", "linf"),
+    "a tenth of GTSRB, L∞": ("gtsrb", FEW, "linf"),
+    "a tenth of GTSRB, L2": ("gtsrb", FEW, "l2"),
+    "MNIST, L∞ (two fixed codes: 92.25)": ("mnist", "", "linf"),
+}
+
+
+@pytest.mark.parametrize("words", ELSEWHERE)
+def test_the_first_page_quotes_the_worst_cases_elsewhere(words):
+    place, changes, norm = ELSEWHERE[words]
+    rows = (f"{row}{changes}" for row in ("baseline", "ac-retrained", "acab-retrained"))
+    told = [held(place, row, norm) if (RESULTS / place / row).exists() else "" for row in rows]
+    assert f"| {words} | {' | '.join(told)} |".replace("|  |", "| |") in (RESULTS.parents[1] / "README.md").read_text()
+    if "codes" in words:
+        assert held(place, "fixed-retrained", norm) in words
+
+
 @cache
 def lasting(place, row, norm, rounded=False, seed=0):
     """The examples of `strong` that nothing in any ledger of a row broke; or whose broken images do not last as PNG."""
