@@ -10,6 +10,7 @@ from linocut.errors import InputError
 from linocut.evaluation import ledger as ledgers
 from linocut.evaluation import shards
 from linocut.evaluation.balls import balls
+from linocut.evaluation.closeness import are_alike
 from linocut.evaluation.missing import missing
 from linocut.evaluation.record import Record
 from linocut.evaluation.rows import to_line
@@ -139,6 +140,22 @@ def test_the_same_classes_by_other_logits_are_another_model_too(copied):
     with pytest.raises(InputError, match="gave other logits"):
         run(copied, Linear(direction(), scale=2.0))
     run(copied, Linear(direction(), scale=1.001))
+
+
+@pytest.mark.parametrize(
+    ("now", "alike"),
+    [
+        ([[1.0, 2.0, 4.01], [3.0, 1.0, 2.0]], True),
+        ([[1.0, 2.0, 4.2], [3.0, 1.0, 2.0]], False),
+        ([[101.0, 102.0, 104.0], [103.0, 101.0, 102.0]], True),  # what is added to all classes says nothing
+        ([[0.1, 0.2, 0.4], [0.3, 0.1, 0.2]], False),
+        ([[1.0, 2.0]], False),
+    ],
+)
+def test_logits_are_alike_by_their_lead(now, alike):
+    assert are_alike([[1.0, 2.0, 4.0], [3.0, 1.0, 2.0]], now) is alike
+    masked = [[-1e30, *scores] for scores in now]  # a class that is never chosen hides nothing
+    assert are_alike([[-1e30, 1.0, 2.0, 4.0], [-1e30, 3.0, 1.0, 2.0]], masked) is alike
 
 
 def test_a_plan_that_grew_and_stopped_at_once_is_unfinished_not_damaged(copied):

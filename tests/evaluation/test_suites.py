@@ -55,7 +55,7 @@ def test_another_size_and_another_radius():
     assert other["l2"].threat.eps == pytest.approx(0.062 * math.sqrt(3072))
     assert balls("cifar-10", 3072, ("l2",), eps=0.5)["l2"].threat.eps == 0.5
     assert balls("mine", 100, ("linf",), eps=0.1)["linf"].num_steps == 40
-    with pytest.raises(InputError, match="--eps"):
+    with pytest.raises(InputError, match="give one, eps"):
         balls("mine", 100, BOTH)
 
 

@@ -106,7 +106,9 @@ def test_any_form_of_the_same_images_gives_the_same_rows(both, tmp_path, images)
         (IMAGES, LABELS[:3], "40 images and 3 labels"),
         (IMAGES[:0], LABELS[:0], "at least one"),
         (IMAGES, nn.functional.one_hot(LABELS, 2), r"labels.argmax\(1\)"),
-        (IMAGES, LABELS.float(), "whole numbers"),
+        (IMAGES, LABELS[:, None], r"labels\[:, 0\]"),
+        (IMAGES, LABELS.float(), r"labels.long\(\)"),
+        (IMAGES.to("meta"), LABELS, "no array of numbers"),
         (IMAGES, LABELS - 1, "got a label of -1"),
     ],
 )
@@ -127,6 +129,8 @@ def test_what_is_no_batch_of_images_is_refused_with_a_guess(tmp_path, images, la
         ({"model": "runs/model"}, "model must be a function of images, got a str"),
         ({"twin": 3}, "twin must be a function"),
         ({"n": 41}, "between 1 and the 40"),
+        ({"n": 3.0}, "n must be a whole number, got 3.0"),
+        ({"eps": "8/255"}, "eps must be a number such as 8 / 255"),
     ],
 )
 def test_other_mistakes_are_told(tmp_path, more, told):
@@ -206,3 +210,79 @@ def test_the_defence_of_the_page_can_be_judged(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     model = returned_by("mydefence:my_model")
     assert run(tmp_path / "out", model, torch.rand(8, 1, 8, 8).mul(255).round() / 255, torch.arange(8)).clean.n == 8
+
+
+def test_numbers_of_any_kind_will_do(both, tmp_path):
+    few = run(tmp_path, eps=torch.tensor(0.02), n=np.int64(7), labels=LABELS.to(torch.uint16), norm="both")
+    assert few.clean.n == 7
+    which, images = few.adversarial("l2")
+    assert 0 < len(which) <= 7
+    assert bool((MODEL(images).argmax(1) != LABELS[which]).all())  # by their places among all forty
+
+
+def test_arrays_that_are_read_only_or_run_backwards_will_do(both, tmp_path):
+    frozen = IMAGES.numpy().copy()
+    frozen.setflags(write=False)
+    assert run(tmp_path / "a", images=frozen, norm="both").worst("l2").count == both.worst("l2").count
+    mirrored = run(tmp_path / "b", images=IMAGES.numpy()[:, :, ::-1, ::-1], model=lambda x: MODEL(x.flip(2, 3)))
+    assert mirrored.worst("linf").count == both.worst("linf").count
+
+
+@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad])
+def test_it_sees_gradients_whatever_it_is_called_in(both, tmp_path, mode):
+    with mode():
+        verdict = run(tmp_path, images=IMAGES.clone(), norm="both")
+    assert verdict.worst("l2").count == both.worst("l2").count
+    assert "zero-gradient" not in verdict.failed
+
+
+class RandomBeyond(nn.Module):
+    """Noise in every image but the brightest."""
+
+    def forward(self, images):
+        noise = 0.05 * torch.randn_like(images) * (images.amax(dim=(1, 2, 3), keepdim=True) < IMAGES.max())
+        return MODEL(images + noise)
+
+
+def test_a_random_model_verifies_by_its_expectation(tmp_path):
+    brightest = int(IMAGES.flatten(1).amax(dim=1).argmax())
+    order = [brightest, *(i for i in range(40) if i != brightest)]
+    verdict = run(tmp_path, RandomBeyond(), images=IMAGES[order], labels=LABELS[order], n=10)
+    assert verdict.record.settings["draws"] == 20
+    assert verdict.verify().failures == []
+
+
+def test_a_preprocessing_in_training_mode_is_left_as_it_was(tmp_path):
+    front = nn.Sequential(nn.BatchNorm2d(1), nn.Hardtanh(0, 1)).train()
+    run(tmp_path, preprocess=front)
+    assert front.training
+    assert int(front[0].num_batches_tracked) == 0
+
+
+def test_a_refused_growth_leaves_the_ledger_as_it_was(tmp_path):
+    factor = [1.0]
+
+    def model(images):
+        return MODEL(images) * factor[0]
+
+    run(tmp_path, model)
+    before = (tmp_path / "header.json").read_bytes()
+    factor[0] = 1e-3
+    with pytest.raises(InputError, match="gave other logits"):
+        run(tmp_path, model, attack="pgd-ce-1")
+    assert (tmp_path / "header.json").read_bytes() == before
+    factor[0] = 1.0
+    assert "linf/pgd-ce-1" in run(tmp_path, model, attack="pgd-ce-1").record.entries
+
+
+def test_a_preprocessing_is_named_only_if_it_can_be_found(tmp_path):
+    assert run(tmp_path / "a", preprocess=few_levels).record.settings["preprocess"].endswith(":few_levels")
+    verdict = run(tmp_path / "b", preprocess=lambda images: few_levels(images))
+    assert verdict.record.settings["preprocess"].endswith("<lambda> in memory")
+    assert verdict.verify().failures == []
+    with pytest.raises(InputError, match=r"use verdict.verify\(\) in Python"):
+        replay(verdict.folder, "test_verdict:MODEL")
+
+
+def test_it_is_found_by_those_who_look():
+    assert "evaluate" in dir(linocut)

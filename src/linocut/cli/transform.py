@@ -76,7 +76,9 @@ def transform(
     features = EssentialFeatures(**{**chosen, **{key: value for key, value in given.items() if value is not None}})
     where = device_choice.choose(device)
     dispatch.backend(features.settings()["backend"], where)  # one that does not work here is refused before any file
-    jobs, others = file_plan.plan(inputs, out, explain=explain), file_plan.passed_over(inputs)
+    jobs = file_plan.plan(inputs, out, explain=explain)
+    read = {job.source.resolve() for job in jobs}
+    others = [path for path in file_plan.passed_over(inputs) if path.resolve() not in read]
     transform_files.prepare_folder(out)
 
     start = time.monotonic()
@@ -112,6 +114,7 @@ def transform(
         print_summary(summary, outcomes, out)
         if others:
             endings = ", ".join(sorted({path.suffix or "none" for path in others}))
-            typer.echo(f"{len(others)} other files were passed over (endings: {endings})", err=True)
+            told = "1 other file was" if len(others) == 1 else f"{len(others)} other files were"
+            typer.echo(f"{told} passed over (endings: {endings})", err=True)
     if summary["skipped"] and not skip_bad:
         raise typer.Exit(1)

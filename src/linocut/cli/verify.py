@@ -1,6 +1,8 @@
 """`linocut verify`: replays the kept adversarial images of a ledger."""
 
 import json
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +25,8 @@ def verify(
     """
     from linocut.evaluation.verify import replay
 
-    outcome = replay(ledger, model, device)
+    with redirect_stdout(sys.stderr):  # for what a stranger's model prints
+        outcome = replay(ledger, model, device)
     if as_json:
         typer.echo(json.dumps(outcome.as_json()))
     else:

@@ -36,12 +36,12 @@ def from_tensors(images: Any, labels: Any, *, name: str, split: str = "test") ->
 
 
 def _tensor(given: Any, wanted: str) -> torch.Tensor:
-    if isinstance(given, torch.Tensor):
-        return given.detach().cpu()
     try:
-        return torch.as_tensor(np.asarray(given))
-    except (TypeError, ValueError) as reason:
-        raise InputError(f"got a {type(given).__name__}, {wanted}: make it a tensor first ({reason})") from None
+        if not isinstance(given, torch.Tensor):
+            given = torch.as_tensor(np.array(given))  # a copy: arrays may be read-only, or run backwards
+        return given.detach().to_dense().cpu()
+    except (TypeError, ValueError, NotImplementedError, RuntimeError) as reason:
+        raise InputError(f"got a {type(given).__name__} that is no array of numbers, {wanted} ({reason})") from None
 
 
 def _levels(images: torch.Tensor) -> torch.Tensor:
@@ -54,7 +54,7 @@ def _levels(images: torch.Tensor) -> torch.Tensor:
     if images.dtype == torch.uint8:
         return images
     if not images.is_floating_point():
-        raise InputError(f"got images of {images.dtype}, {WANTED}: whole levels as uint8, with .to(torch.uint8)")
+        raise InputError(f"got images of {images.dtype}, {WANTED}: give whole levels as uint8")
     scaled = images.double() * 255
     low, high = (float(end) / 255 for end in scaled.aminmax()) if scaled.numel() else (0.0, 0.0)
     if not (low >= 0 and high <= 1):  # NaN is neither
@@ -66,17 +66,19 @@ def _levels(images: torch.Tensor) -> torch.Tensor:
         share = 100 * float(off.double().mean())
         raise InputError(
             f"{share:.3g} % of the values are no whole grey levels (as after a resize in floats), and a ledger keeps "
-            "images as pictures are kept: judge what a file would hold, (images * 255).round() / 255"
+            "images as pictures are kept: judge what a file would hold, (images.float() * 255).round() / 255"
         )
     return levels.to(torch.uint8)
 
 
 def _classes(labels: torch.Tensor) -> torch.Tensor:
-    if labels.is_floating_point() or labels.dtype == torch.bool or labels.ndim != 1:
-        raise InputError(
-            f"got labels of {labels.dtype} {tuple(labels.shape)}, wanted whole numbers (N,): of one-hot ones take "
-            "labels.argmax(1)"
-        )
+    told = f"got labels of {labels.dtype} {tuple(labels.shape)}, wanted whole numbers (N,)"
+    if labels.ndim == 2:
+        advice = "take labels[:, 0]" if labels.shape[1] == 1 else "of one-hot ones take labels.argmax(1)"
+        raise InputError(f"{told}: {advice}")
+    if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool or labels.ndim != 1:
+        raise InputError(f"{told}: use labels.astype(int) or labels.long()")
+    labels = labels.to(torch.int64)
     if len(labels) and int(labels.min()) < 0:
         raise InputError(f"got a label of {int(labels.min())}, wanted labels from 0 on")
-    return labels.to(torch.int64)
+    return labels

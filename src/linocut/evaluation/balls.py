@@ -59,9 +59,9 @@ def balls(data: str, values: int, norms: tuple[Norm, ...], eps: float | None = N
     Steps keep their ratio to the radius. A data set the paper does not have takes CIFAR-10's ratios.
     """
     if data not in PUBLISHED and eps is None:
-        raise InputError(f"no radius is known for {data!r}: give --eps (known: {', '.join(PUBLISHED)})")
+        raise InputError(f"no radius is known for {data!r}: give one, eps (known: {', '.join(PUBLISHED)})")
     if eps is not None and not 0 < eps < math.inf:
-        raise InputError(f"--eps is a radius above 0, got {eps}")
+        raise InputError(f"eps is a radius above 0, got {eps}")
     paper = PUBLISHED.get(data, _SMALL)
     stretch = math.sqrt(values / paper.values)
     linf, l2 = paper.linf_eps, paper.l2_eps * stretch

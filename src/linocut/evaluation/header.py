@@ -4,7 +4,7 @@ import hashlib
 import json
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -50,10 +50,13 @@ def make(
     return json.loads(json.dumps({"settings": settings, "entries": entries, "made_with": made_with}))
 
 
-def settle(folder: Path, header: dict[str, Any]) -> dict[str, Any]:
+def settle(
+    folder: Path, header: dict[str, Any], check: Callable[[dict[str, Any]], None] = lambda held: None
+) -> dict[str, Any]:
     """The header that holds in this folder: written when new, checked field by field when there is one.
 
-    A plan may grow at its end, since what was run before it does not change by that.
+    A plan may grow at its end, since what was run before it does not change by that. check: what else may speak
+    against going on from the held header; it comes before anything is written.
     """
     path = folder / NAME
     if path.exists():
@@ -61,8 +64,10 @@ def settle(folder: Path, header: dict[str, Any]) -> dict[str, Any]:
         first = dict(list(header["entries"].items())[: len(held["entries"])])
         grown = len(header["entries"]) > len(first) and list(first) == list(held["entries"])
         require_same(held, header | {"entries": first} if grown else header, folder)
+        check(held)
         if not grown:
             return held
+        header["made_with"]["answers"] = held["made_with"].get("answers")
     write_whole(path, json.dumps(header, indent=1).encode())
     return header
 

@@ -8,7 +8,8 @@ class Progress:
     """Shows where an evaluation stands, on standard error: a live line on a terminal, else a line an entry."""
 
     def __init__(self, *, shown: bool):
-        self.shown, self.live = shown, sys.stderr.isatty()
+        self.shown = shown and sys.stderr is not None  # a program without a terminal may have none
+        self.live = self.shown and sys.stderr.isatty()
         self.entry, self.started, self.ended = "", 0.0, time.monotonic()
 
     def __enter__(self) -> "Progress":

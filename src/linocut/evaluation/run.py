@@ -5,13 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from linocut.errors import InputError
 from linocut.evaluation import header as headers
 from linocut.evaluation import ledger as ledgers
 from linocut.evaluation.case import Case, at_rest, decide, unit
-from linocut.evaluation.closeness import is_close
+from linocut.evaluation.closeness import are_alike, is_close
 from linocut.evaluation.entry import Entry
 from linocut.evaluation.judge import Judge, Watch
 from linocut.evaluation.lock import only_writer
@@ -21,7 +19,6 @@ from linocut.evaluation.workers import Workers
 
 ALONE = Workers()
 FEW = 4  # images whose logits a header keeps
-SWAY = 0.02  # of their range: formats and machines that round differently stay well below
 
 
 def evaluate(
@@ -65,12 +62,11 @@ def evaluate(
             except OSError as reason:
                 raise InputError(f"--out {folder} cannot be a folder ({reason.strerror}): name another") from reason
             stack.enter_context(only_writer(folder))
-            return headers.settle(folder, header)
+            return headers.settle(folder, header, lambda held: require_same_answers(case, folder, sample, held, header))
 
         workers.first_does(settle)
         stack.enter_context(at_rest(case.model, case.raw, case.searcher, case.twin))
         ledger = ledgers.Ledger(folder, workers.rank)
-        workers.first_does(lambda: require_same_answers(case, ledger, sample, header))
         workers.wait()  # every worker has read the parts before the first one grows
         Judge(case, plan, sample, ledger, radii).run(sample.batches(workers.rank, workers.count), watch)
         workers.wait()
@@ -80,37 +76,34 @@ def evaluate(
 
 
 def answers(case: Case, sample: Sample) -> list[list[float]]:
-    """The logits of the first few images, as far as another machine's rounding leaves them."""
+    """The logits of the first few images; 0 stands for what is no number or infinite."""
     pixels, _ = case.pixels(sample.order[:FEW])
     with at_rest(case.model):
         _, logits = decide(case.model, unit(pixels))
-    return [[float(f"{score:.4g}") for score in scores] for scores in logits.nan_to_num(0.0, 0.0, 0.0).tolist()]
+    return [[float(f"{score:.7g}") for score in scores] for scores in logits.nan_to_num(0.0, 0.0, 0.0).tolist()]
 
 
-def require_same_answers(case: Case, ledger: ledgers.Ledger, sample: Sample, header: dict[str, Any]) -> None:
-    """Nothing, or an error where the model says of the first batch what it did not say when the ledger was begun.
+def require_same_answers(
+    case: Case, folder: Path, sample: Sample, held: dict[str, Any], header: dict[str, Any]
+) -> None:
+    """Nothing, or an error where the model says of the first images what it did not say when the ledger was begun.
 
     A function's hash knows nothing of what the function does. Nor do classes know of a temperature: logits do.
     """
     examples = sample.batches()[0].examples
     pixels, _ = case.pixels(examples)
-    guesses, logits = decide(case.model, unit(pixels))
+    with at_rest(case.model):
+        guesses, logits = decide(case.model, unit(pixels))
+    clean = {row.example: row.prediction for row in ledgers.read_rows(folder) if row.entry == "clean"}
     for example, guess, scores in zip(examples, guesses.tolist(), logits, strict=True):
-        row = ledger.rows.get(("clean", example))
-        if row is not None and guess != row.prediction and not is_close(scores, guess, row.prediction):
+        before = clean.get(example, guess)
+        if guess != before and not is_close(scores, guess, before):
             raise InputError(
-                f"{ledger.folder} was made with a model that took example {row.example} for class {row.prediction}, "
+                f"{folder} was made with a model that took example {example} for class {before}, "
                 f"this one takes it for {guess}: name the old one to go on, or give another --out folder"
             )
-    before, now = (told["made_with"].get("answers") for told in (headers.read(ledger.folder), header))
-    if before is not None and not _alike(before, now):
+    if not are_alike(held["made_with"].get("answers"), header["made_with"]["answers"]):
         raise InputError(
-            f"{ledger.folder} was made with a model that gave other logits: name the old one to go on, or give another "
+            f"{folder} was made with a model that gave other logits: name the old one to go on, or give another "
             "--out folder"
         )
-
-
-def _alike(before: list[list[float]], now: list[list[float]]) -> bool:
-    """Whether these are the same logits, rounded otherwise at most."""
-    held, found = torch.tensor(before), torch.tensor(now)
-    return held.shape == found.shape and bool((held - found).abs().max() <= SWAY * (held.max() - held.min()))

@@ -1,5 +1,7 @@
 """An evaluation from Python: a model and images in memory in, a verdict out."""
 
+import operator
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,16 +16,17 @@ from linocut.evaluation.balls import balls
 from linocut.evaluation.case import Model, at_rest
 from linocut.evaluation.findings import NOT_APPLICABLE, OK, Finding, find
 from linocut.evaluation.header import IN_MEMORY
-from linocut.evaluation.hearing import batch_size_for, dressed, hear, settled
+from linocut.evaluation.hearing import batch_size_for, dressed, hear
 from linocut.evaluation.pictures import Pictures
 from linocut.evaluation.progress import Progress
 from linocut.evaluation.record import Record, Share
 from linocut.evaluation.sample import Sample
 from linocut.evaluation.suites import Suite
 from linocut.evaluation.verify import Verification, verify
+from linocut.evaluation.wrapped import Expectation
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Verdict:
     """What was found; shown as the tables of `linocut evaluate`, with the checks that fail or warn.
 
@@ -91,6 +94,8 @@ class Verdict:
         return norm
 
 
+@torch.inference_mode(False)  # there, and under no_grad, attacks would see no gradient
+@torch.enable_grad()
 def evaluate(
     model: Model,
     images: Any,
@@ -129,29 +134,34 @@ def evaluate(
     for made, told in ((model, "model"), (twin, "twin"), (preprocess, "preprocess")):
         if not (callable(made) or (made is None and told != "model")):
             raise InputError(f"{told} must be a function of images, got a {type(made).__name__}; load a folder first")
-    given = from_tensors(images, labels, name=data)
-    device = _home(model, images)
-    with at_rest(model, twin), Progress(shown=progress) as shown:
-        few = given.unit(slice(0, 2)).to(device)
-        judged = dressed(model, preprocess, few)
+    given, device, folder = from_tensors(images, labels, name=str(data)), _home(model, images), Path(out).resolve()
+    radii = balls(
+        str(data),
+        given.pixels[0].numel(),
+        ("linf", "l2") if norm == "both" else (norm,),
+        None if eps is None else _number(eps, "eps"),
+    )
+    sample = Sample(
+        size=len(given),
+        n=len(given) if n is None else _count(n, "n"),
+        batch_size=batch_size_for(device) if batch_size is None else _count(batch_size, "batch_size"),
+        seed=_count(seed, "seed"),
+    )
+    with at_rest(model, twin, preprocess), Progress(shown=progress) as shown:
+        judged = dressed(model, preprocess, given.unit(slice(0, 2)).to(device))
         record = hear(
             judged,
             given,
-            Sample(
-                size=len(given),
-                n=len(given) if n is None else n,
-                batch_size=batch_size_for(device) if batch_size is None else batch_size,
-                seed=seed,
-            ),
-            Path(out),
+            sample,
+            folder,
             names={
                 "model": f"{name or type(model).__name__}{IN_MEMORY}",
                 "preprocess": None if preprocess is None else _called(preprocess),
                 "twin": None if twin is None else _called(twin),
-                "data": data,
+                "data": str(data),
                 "split": given.split,
             },
-            radii=balls(data, given.pixels[0].numel(), ("linf", "l2") if norm == "both" else (norm,), eps),
+            radii=radii,
             device=device,
             suite=suite,
             also=attack,
@@ -160,8 +170,24 @@ def evaluate(
             compiled=compile,
             watch=shown.watch,
         )
-        judge, _ = settled(judged, few, "the model")
-    return Verdict(record=record, findings=find(record), folder=Path(out), judge=judge, device=device)
+    draws = record.settings["draws"]
+    judge = Expectation(judged, draws) if draws > 1 else judged
+    return Verdict(record=record, findings=find(record), folder=folder, judge=judge, device=device)
+
+
+def _count(value: Any, name: str) -> int:
+    """A whole number of any kind, NumPy's too."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} must be a whole number, got {value!r}") from None
+
+
+def _number(value: Any, name: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number such as 8 / 255, got {value!r}") from None
 
 
 def _home(model: Model, images: Any) -> torch.device:
@@ -173,6 +199,8 @@ def _home(model: Model, images: Any) -> torch.device:
 
 
 def _called(function: Model) -> str:
-    """module:function where it has such a name, which `linocut verify` can look up; else its kind."""
-    found = getattr(function, "__qualname__", None)
-    return f"{function.__module__}:{found}" if isinstance(found, str) else type(function).__name__
+    """module:function where `linocut verify` finds it under that name; else its kind, in memory."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if module != "__main__" and getattr(sys.modules.get(str(module)), str(name), None) is function:
+        return f"{module}:{name}"
+    return f"{name or type(function).__name__}{IN_MEMORY}"

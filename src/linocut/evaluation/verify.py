@@ -72,6 +72,8 @@ def judge_of(folder: Path, device: torch.device, place: str | None = None) -> Mo
         raise InputError(
             f"{folder} judged a {settings['model']}: name it with --model module:function, or use verdict.verify()"
         )
+    if str(settings["preprocess"]).endswith(headers.IN_MEMORY):
+        raise InputError(f"{folder} judged a model behind a {settings['preprocess']}: use verdict.verify() in Python")
     place = place or headers.model_of(folder, header)
     _, first = next(Pictures(folder, header).natural(), (0, None))
     if first is None:

@@ -49,8 +49,10 @@ def apply(
 def _there(device: str | torch.device) -> torch.device:
     """The device, if it can be used here."""
     try:
-        return torch.zeros(1, device=device).device
-    except (RuntimeError, AssertionError) as reason:
+        probe = torch.zeros(1, device=device)
+        probe.cpu()  # which "meta" cannot give
+        return probe.device
+    except (RuntimeError, AssertionError, TypeError, NotImplementedError) as reason:
         raise InputError(f"the device {device!s} cannot be used here ({str(reason).split('.')[0]}): use cpu") from None
 
 

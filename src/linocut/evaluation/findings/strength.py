@@ -100,7 +100,8 @@ def ascent(record: Record, norm: str) -> Finding:
     """Examples on which the published attack ends at a lower loss than it began with; more than 1 % fail.
 
     An attack climbs the loss. Where gradients tell the truth next to none ends lower, so this needs no other attack.
-    It fails too where it does not move at all on more than 10 %; on a few a loss may be too near zero for floats.
+    It fails too where a loss above zero does not move at all on more than 10 %. (One of zero may move below what a
+    float tells.)
     """
     name = f"{norm}/pgd-published"
     rows = [row for row in record.of.get(name, {}).values() if row.loss_start is not None and row.loss_end is not None]
@@ -118,7 +119,7 @@ def ascent(record: Record, norm: str) -> Finding:
     if not rows:
         return _missing("ascent", norm, "the published attack")
     lower = Share(sum(row.loss_end < row.loss_start for row in rows), len(rows))  # type: ignore[operator]
-    still = Share(sum(row.loss_end == row.loss_start for row in rows), len(rows))
+    still = Share(sum(row.loss_end == row.loss_start != 0 for row in rows), len(rows))
     sentence = f"On {lower.count} of {lower.n} examples the published attack ends at a lower loss than it began at"
     advice = "The gradient it follows points down: it is masked, or its surrogate misleads." if lower.count else ""
     if stuck := still.percent > 10:

@@ -96,12 +96,11 @@ def _in_turn(plan: Plan, shop: Workshop, done: set[str]) -> list[Step]:
     """The steps that could be begun, those that end a row before those that begin one, else as in the plan."""
 
     def turn(step: Step) -> int:
-        stamp = stamps.read(step, shop)
-        if stamp.get("outputs") is not None:
-            return 0  # it seems to be made: that needs but a look, and others stand on it
+        if stamps.seems_made(step, shop):
+            return 0  # that needs but a look, and others stand on it
         if not isinstance(step, FitCodebook | Train):
             return 1
-        return 2 if stamp else 3
+        return 2 if stamps.read(step, shop) else 3
 
     ready = (step for step in plan.steps if step.name not in done and all(need.name in done for need in step.needs))
     return sorted(ready, key=turn)

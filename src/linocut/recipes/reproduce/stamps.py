@@ -60,6 +60,12 @@ def state(step: Step, shop: Workshop, done: Collection[str], seen: Seen) -> Stat
     return State.DONE
 
 
+def seems_made(step: Step, shop: Workshop) -> bool:
+    """Whether the step was made of what it would be made of now; its files are not looked at."""
+    stamp = read(step, shop)
+    return stamp.get("outputs") is not None and stamp.get("inputs") == _inputs(step, shop)
+
+
 def begin(step: Step, shop: Workshop) -> None:
     """Note that the step is under way with these inputs."""
     content = {"step": step.name, "inputs": _inputs(step, shop), "outputs": None, "seconds": 0.0}
