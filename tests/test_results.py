@@ -79,7 +79,7 @@ def overview(results):
 
 @pytest.mark.parametrize(
     ("results", "rows"),
-    [(RESULTS, 33), (PAPERS, 2), (IN_L2, 3), (LARGE, 2)],
+    [(RESULTS, 34), (PAPERS, 2), (IN_L2, 3), (LARGE, 2)],
     ids=["small", "paper-recipe", "l2-training", "wrn-34-10"],
 )
 def test_the_overview_says_what_the_rows_say(results, rows):
@@ -147,6 +147,7 @@ QUOTED = {
         "fixed-retrained": "trained through two fixed codes",
         "ab-retrained": "trained through AB",
         "natural": "trained naturally",
+        "natural-fixed-pretrained": "two fixed codes before the naturally trained network",
         "natural-fixed-retrained": "trained naturally through two fixed codes",
         "natural-acab-pretrained": "AC+AB before the naturally trained network",
         "natural-acab-retrained": "trained naturally through AC+AB",
@@ -339,6 +340,11 @@ def test_the_page_counts_what_codes_do_to_natural_training_on_mnist():
     fixed, whole = (lasting("mnist", f"natural-{row}-retrained", "linf") for row in ("fixed", "acab"))
     assert differing(fixed, whole) == (110, 6)
     assert "110 images hold only behind the fixed codes, 6 only behind AC+AB" in EVIDENCE.read_text()
+    at_test, whole_at_test = (lasting("mnist", f"natural-{row}-pretrained", "linf") for row in ("fixed", "acab"))
+    assert differing(at_test, whole_at_test) == (115, 3)
+    assert differing(fixed, at_test) == (68, 30)
+    assert "between the last two 115 and 3" in EVIDENCE.read_text()
+    assert "68 hold only with these in training, 30 only with them at test" in EVIDENCE.read_text()
 
 
 def test_the_page_counts_what_training_in_l2_changes():
