@@ -1,6 +1,6 @@
 """Paths told without the machine they were on."""
 
-from linocut.recipes.publish.wording import Wording, roots_of
+from linocut.recipes.publish.wording import Wording, roots_of, sources_of
 
 WORDING = Wording(["/runs/of mine/out", "/runs/results"], ["/runs/of mine/out/data", "/data&sets"])
 
@@ -36,3 +36,13 @@ def test_roots_are_read_off_commands():
 def test_what_a_command_took_over_are_the_results():
     typed = ["/bin/linocut", "reproduce", "--published", "/elsewhere/pub", "--out", "/runs/of mine/out", "--json"]
     assert WORDING.command(typed) == ["linocut", "reproduce", "--published", "RESULTS", "--out", "OUT", "--json"]
+
+
+def test_results_that_were_taken_over_are_told_in_texts_too():
+    """A report made of the ledgers at hand shows the command as it was typed."""
+    typed = ["linocut", "reproduce", "--published", "/elsewhere/pub", "--out", "out"]
+    sources = sources_of([typed, ["--published=/another"], ["--published", "near"], None])
+    assert sources == {"/elsewhere/pub", "/another"}
+    wording = Wording(["/runs/out"], [], sources)
+    assert wording.text("reproduce --published /elsewhere/pub --out OUT") == "reproduce --published RESULTS --out OUT"
+    assert wording.word("--published=/another") == "--published=RESULTS"

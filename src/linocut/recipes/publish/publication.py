@@ -14,7 +14,7 @@ from linocut.recipes.publish.catalogue import Catalogue, data_of, made_on
 from linocut.recipes.publish.finished import Finished, Stock
 from linocut.recipes.publish.pages import lines_of, write_pages
 from linocut.recipes.publish.parcels import Packer, Verified
-from linocut.recipes.publish.wording import Wording, roots_of
+from linocut.recipes.publish.wording import Wording, roots_of, sources_of
 from linocut.recipes.reproduce import stamps
 from linocut.recipes.reproduce.reporting import CHART, OVERVIEW, REPORT, TABLE, check_can_report
 
@@ -118,4 +118,5 @@ def _wording(out: Path, results: Path, finished: list[Finished]) -> Wording:
         (found.work.place, headers.read(out / found.work.place / name)) for found in finished for name in found.ledgers
     ]
     origins = {str(held["settings"]["model"]).removesuffix(f"/{place}/model") for place, held in made}
-    return Wording([out, results, *origins], roots_of(held["made_with"].get("repeat") for _, held in made))
+    repeats, typed = ([held["made_with"].get(name) for _, held in made] for name in ("repeat", "command"))
+    return Wording([out, results, *origins], roots_of(repeats), sources_of(typed))
