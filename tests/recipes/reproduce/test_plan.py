@@ -241,15 +241,17 @@ def test_a_missing_package_is_found_before_any_work(tmp_path, monkeypatch):
         prepare([], scale=tiny, seeds=[0], out=tmp_path, root=None, device=torch.device("cpu"), title="t")
 
 
-def test_a_speed_is_measured_once_and_grows_with_the_network(tmp_path):
+def test_a_speed_is_measured_once_for_all_trainings_of_a_network(tmp_path):
     calibration, shelf = Calibration(torch.device("cpu"), tmp_path), Shelf(None)
     work = tiny("digits", "baseline", 0, shelf, NUMERICS)
-    speed = calibration.of(work, shelf.train(work))
-    assert speed is calibration.of(work.with_config(seed=5, epochs=9), shelf.train(work))
-    steeper = calibration.of(work.with_config(num_steps=30), shelf.train(work))
-    in_l2 = calibration.of(work.with_config(norm="l2", eps=1.74, step_size=0.4, canvas_store="half"), shelf.train(work))
-    assert in_l2 is not speed
-    assert steeper.step > speed.step > 0
+    images = shelf.train(work)
+    speed, step = calibration.of(work, images), calibration.step(work, images)
+    assert speed is calibration.of(work.with_config(seed=5, epochs=9, num_steps=30), images)
+    assert step is calibration.step(work.with_config(seed=5, epochs=9), images)
+    in_l2 = work.with_config(norm="l2", eps=1.74, step_size=0.4, canvas_store="half")
+    assert calibration.of(in_l2, images) is not speed
+    assert calibration.step(in_l2, images) is not step
+    assert calibration.step(work.with_config(num_steps=30), images).whole > step.whole > 0
     assert speed.transform == 0
     assert Pace(batch=2.0, image=0.5).of(5, 2) == 3 * 2.0 + 5 * 0.5
 

@@ -133,7 +133,7 @@ def test_what_was_timed_on_this_device_is_not_timed_again(tmp_path, monkeypatch)
     asked = {"scale": tiny, "seeds": [0], "root": None, "device": torch.device("cpu"), "title": "t"}
     heard = []
     first = prepare([("digits", "baseline")], out=tmp_path / "out", tell=heard.append, **asked)
-    assert len(heard) == 1
+    assert len(heard) == 2  # its attacks and its training
 
     class Stop(Notes):
         def starts(self, step, state):
@@ -143,10 +143,10 @@ def test_what_was_timed_on_this_device_is_not_timed_again(tmp_path, monkeypatch)
         first.carry_out(Stop())
     again = prepare([("digits", "baseline")], out=tmp_path / "out", tell=heard.append, **asked)
     assert again.estimates == first.estimates
-    assert len(heard) == 1
+    assert len(heard) == 2
     monkeypatch.setattr("platform.machine", lambda: "another")
     prepare([("digits", "baseline")], out=tmp_path / "out", tell=heard.append, **asked)
-    assert len(heard) == 2
+    assert len(heard) == 4
 
 
 def test_nothing_is_timed_where_nobody_asks(tmp_path):

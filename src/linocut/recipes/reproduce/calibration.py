@@ -1,5 +1,6 @@
 """How quick this machine is at the very networks, batches and transforms of a plan: a few steps, timed."""
 
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from linocut.training.world import World
 
 PROBE, FURTHER = 4, 16  # images of the first, small look, and of a second one
 LONG = 5.0  # seconds; a whole batch that would take longer is reckoned from small looks
+ENOUGH = 2.0  # seconds of whole batches, after which their time is known
 REPEATS, PASSES = 3, 5
 
 
@@ -43,12 +45,11 @@ class Pace:
 
 @dataclass(frozen=True, kw_only=True)
 class Speed:
-    """Seconds: a training step of one batch, a step of PGD, a query of Square, the transform of one image.
+    """Seconds: a step of PGD, a query of Square, the transform of one image.
 
     whole: whether whole batches were timed; else a few images were, and the rest is reckoned from them.
     """
 
-    step: float
     gradient: Pace
     query: Pace
     transform: float
@@ -56,29 +57,39 @@ class Speed:
 
 
 class Calibration:
-    """Speeds of works; each distinct combination of network, transform, batch and image size is timed once."""
+    """Speeds of works; what differs in nothing that costs time is timed once."""
 
     def __init__(self, device: torch.device, scratch: Path, tell: Callable[[str], None] = lambda text: None):
         self.device, self.scratch, self.tell = device, scratch, tell
-        self._known: dict[str, Speed] = {}
+        self._speeds: dict[str, Speed] = {}
+        self._steps: dict[str, Times] = {}
 
     def of(self, work: Work, images: Images) -> Speed:
-        """The speed of this work's network; `images` are those it is trained on."""
-        config, shape = work.config, list(images.pixels.shape[1:])
-        whole = max(1, len(images) // config.shards) * config.shards
-        config = replace(config, batch_size=min(config.batch_size, whole))  # a step of training takes no more either
-        batch = min(work.judgements[0].batch_size, len(images))
-        fields = {**config.to_json(), "recipe": "", "epochs": 0, "seed": 0, "shape": shape, "judged": batch}
-        key = digest(fields)
-        if key not in self._known:
-            self.tell(f"  {config.architecture} for {work.data_set}/{work.row}")
-            self._known[key] = self._measure(config, some_of(images, max(batch, config.batch_size)), batch)
-        return self._known[key]
+        """How quickly this work's network is attacked, however it was trained; `images` are those of its training."""
+        config, batch = work.config, min(work.judgements[0].batch_size, len(images))
+        kind = [config.data_set, config.architecture, config.transform, config.norm]
+        key = digest({"kind": kind, "shape": list(images.pixels.shape[1:]), "judged": batch})
+        if key not in self._speeds:
+            self.tell(f"  attacks on {config.architecture} for {work.data_set}/{work.row}")
+            self._speeds[key] = self._speed(config, some_of(images, batch), batch)
+        return self._speeds[key]
 
-    def _measure(self, config: TrainingConfig, images: Images, batch: int) -> Speed:
-        config = fitted(replace(config, compile=False), images)  # a codebook of few for one of all
+    def step(self, work: Work, images: Images) -> "Times":
+        """How long a step of this work's training takes."""
+        whole = max(1, len(images) // work.config.shards) * work.config.shards
+        config = replace(work.config, batch_size=min(work.config.batch_size, whole))  # a step takes no more either
+        fields = {**config.to_json(), "recipe": "", "epochs": 0, "seed": 0, "shape": list(images.pixels.shape[1:])}
+        key = digest(fields)
+        if key not in self._steps:
+            self.tell(f"  training of {config.architecture} for {work.data_set}/{work.row}")
+            few = some_of(images, config.batch_size)
+            config = _uncompiled(config, few)
+            self._steps[key] = self._timed(lambda n: self._training(config, some_of(few, n)), config.batch_size)
+        return self._steps[key]
+
+    def _speed(self, config: TrainingConfig, images: Images, batch: int) -> Speed:
+        config = _uncompiled(config, images)
         model = self._model(config, images)
-        training = self._timed(lambda n: self._training(config, some_of(images, n)), config.batch_size)
         threat = ThreatModel(config.norm, config.eps)  # type: ignore[arg-type]  # the config knows but two
         climb = self._timed(lambda n: _attack(PGD(num_steps=PASSES), model, self._some(images, n), threat), batch)
         query = self._timed(lambda n: _attack(Square(num_queries=PASSES), model, self._some(images, n), threat), batch)
@@ -86,15 +97,9 @@ class Calibration:
         if model.transform is not None:
             front = torch.no_grad()(model.transform)
             paint = self._timed(lambda n: partial(front, self._some(images, n)[0]), batch).whole / batch
-        return Speed(
-            step=training.whole,
-            gradient=climb.pace(batch),
-            query=query.pace(batch),
-            transform=paint,
-            whole=training.timed and climb.timed,
-        )
+        return Speed(gradient=climb.pace(batch), query=query.pace(batch), transform=paint, whole=climb.timed)
 
-    def _timed(self, make: Callable[[int], Callable[[], object]], size: int) -> "_Times":
+    def _timed(self, make: Callable[[int], Callable[[], object]], size: int) -> "Times":
         """Seconds for one turn with few images, and with all `size`."""
         few = min(PROBE, size)
         small = make(few)
@@ -108,11 +113,13 @@ class Calibration:
             image = max(0.0, (self._clock(more) - probe) / (further - few))
             reckoned = probe + (size - few) * image
             if reckoned > LONG:
-                return _Times(few=probe, count=few, whole=reckoned, timed=False)
+                return Times(few=probe, count=few, whole=reckoned, timed=False)
         whole = make(size)
-        whole()
-        times = [self._clock(whole) for _ in range(REPEATS)]
-        return _Times(few=min(probe, self._clock(small)), count=few, whole=sorted(times)[REPEATS // 2], timed=True)
+        times = [self._clock(whole)]
+        while sum(times) < ENOUGH and len(times) <= REPEATS:
+            times.append(self._clock(whole))
+        typical = statistics.median(times[1:] or times)  # the first turn may have filled caches
+        return Times(few=min(probe, self._clock(small)), count=few, whole=typical, timed=True)
 
     def _some(self, images: Images, n: int) -> tuple[torch.Tensor, torch.Tensor]:
         return images.unit(slice(0, n)).to(self.device), images.labels[:n].to(self.device)
@@ -148,7 +155,9 @@ class Calibration:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Times:
+class Times:
+    """Seconds for one turn with `count` images and with a whole batch; whether that was timed, or reckoned."""
+
     few: float
     count: int
     whole: float
@@ -160,6 +169,11 @@ class _Times:
             return Pace(batch=self.whole / PASSES, image=0.0)
         image = max(0.0, (self.whole - self.few) / (size - self.count))
         return Pace(batch=max(0.0, self.few - image * self.count) / PASSES, image=image / PASSES)
+
+
+def _uncompiled(config: TrainingConfig, images: Images) -> TrainingConfig:
+    """The same with a codebook of few images for one of all, and nothing to compile."""
+    return fitted(replace(config, compile=False), images)
 
 
 def _attack(

@@ -1,5 +1,6 @@
 """How long each step will take on this machine, from timed steps."""
 
+from dataclasses import replace
 from typing import Any
 
 from linocut.recipes.reproduce.calibration import Calibration, Speed
@@ -24,10 +25,12 @@ def estimate(step: Step, shop: Workshop, calibration: Calibration) -> dict[str, 
     if isinstance(step, Model):
         images, test = shop.shelf.train(step.work), shop.shelf.test(step.work)
         speed = calibration.of(step.work, images)
-        seconds = START + speed.query.of(len(test), 250)
+        seconds, whole = START + speed.query.of(len(test), 250), speed.whole
         if isinstance(step, Train):
-            seconds += step.work.config.epochs * steps_per_epoch(step.work.config, len(images)) * speed.step
-        return _told(seconds, speed)
+            turn = calibration.step(step.work, images)
+            seconds += step.work.config.epochs * steps_per_epoch(step.work.config, len(images)) * turn.whole
+            whole = whole and turn.timed
+        return _told(seconds, replace(speed, whole=whole))
     if isinstance(step, Evaluate):
         speed = calibration.of(step.work, shop.shelf.train(step.work))
         size = step.judgement.batch_size
