@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from evaluation_cases import LINF, SMALL_PLAN, Linear, direction, line
+from evaluation_cases import LINF, SMALL_PLAN, Linear, direction, line, pictures
 
+import linocut
 from linocut.attacks.pgd import PGD
 from linocut.evaluation.closeness import CLOSE, is_close
 from linocut.evaluation.contradictions import contradictions
@@ -141,3 +142,11 @@ def test_chances_of_zero_do_not_make_others_close():
 def test_of_two_classes_a_tie_is_close():
     assert is_close(torch.tensor([1.0, 1.0000001]), 0, 1)
     assert not is_close(torch.tensor([1.0, 0.9]), 0, 1)
+
+
+def test_a_tiny_ball_contradicts_nothing(tmp_path):
+    """Images are admitted with a slack of a millionth, which is much of such a radius."""
+    given = pictures(40)
+    asked = {"eps": 1e-5, "norm": "linf", "suite": "fast", "progress": False}
+    linocut.evaluate(Linear(direction()), given.unit(), given.labels, out=tmp_path, **asked)
+    assert contradictions(Record.read(tmp_path)) == []

@@ -13,6 +13,7 @@ from torch import nn
 import linocut
 from linocut.attacks import PGD, ThreatModel
 from linocut.errors import InputError
+from linocut.evaluation.pictures import Pictures
 from linocut.evaluation.record import Record
 from linocut.evaluation.stranger import returned_by
 from linocut.evaluation.verify import replay
@@ -250,6 +251,49 @@ def test_a_random_model_verifies_by_its_expectation(tmp_path):
     verdict = run(tmp_path, RandomBeyond(), images=IMAGES[order], labels=LABELS[order], n=10)
     assert verdict.record.settings["draws"] == 20
     assert verdict.verify().failures == []
+
+
+class Unsure(nn.Module):
+    """Random, with statistics of batches that a forward in training mode would move."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.linear = nn.BatchNorm2d(1), Linear(direction())
+
+    def forward(self, images):
+        return self.linear(self.norm(images + 0.05 * torch.randn_like(images)))
+
+
+class Numpys(nn.Module):
+    """Takes no gradient, and is another model in training mode."""
+
+    def __init__(self):
+        super().__init__()
+        self.drop, self.linear = nn.Dropout(0.5), Linear(direction())
+
+    def forward(self, images):
+        return self.linear(self.drop(torch.from_numpy(images.numpy())))
+
+
+@pytest.mark.parametrize("model", [Unsure, Numpys])
+def test_a_new_module_verifies_and_stays_as_it_was(tmp_path, model):
+    made = model()
+    verdict = run(tmp_path, model=made, suite="fast")
+    found = verdict.verify()
+    assert found.failures == []
+    assert found.confirmed == found.claims > 40
+    assert made.training
+    assert model is Numpys or made.norm.num_batches_tracked == 0
+
+
+def test_images_that_a_second_look_saves_are_not_given(tmp_path):
+    verdict = run(tmp_path, model=Unsure(), suite="fast")
+    which, _ = verdict.adversarial("linf")
+    pictures, names = Pictures.of(tmp_path), verdict.record.counting("linf")
+    shards = [pictures.adversarial(name, batch) for name in names for batch in pictures.batches(name)]
+    broken = verdict.record.broken_by(names)
+    assert set(which.tolist()) == broken
+    assert {example for shard in shards for example in shard["example"].tolist()} > broken
 
 
 def test_a_preprocessing_in_training_mode_is_left_as_it_was(tmp_path):

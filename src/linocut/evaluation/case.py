@@ -11,6 +11,7 @@ from torch import nn
 
 from linocut.data.dataset import Images
 from linocut.errors import InputError
+from linocut.evaluation.wrapped import unwrapped
 from linocut.models import Defended
 from linocut.models.store import describe_transform, is_ours
 
@@ -125,7 +126,7 @@ def _structure(model: object) -> str:
 @contextmanager
 def at_rest(*models: object) -> Iterator[None]:
     """Models in eval mode with no gradient for their weights, which halves an attack's backward; undone on leaving."""
-    modules = [model for model in models if isinstance(model, nn.Module)]
+    modules = [inner for model in models if isinstance(inner := unwrapped(model), nn.Module)]
     modes = [(module, module.training) for model in modules for module in model.modules()]
     wanted = [(parameter, parameter.requires_grad) for model in modules for parameter in model.parameters()]
     try:

@@ -9,7 +9,7 @@ from linocut.evaluation.record import Record
 from linocut.evaluation.rows import Row
 from linocut.evaluation.sample import Sample
 
-BEYOND = 1.001  # of a radius; a distance is measured in float32
+BEYOND, SLACK = 1.001, 1e-6  # times a radius, and more: a distance is measured in float32, as balls.holds allows for
 
 
 def contradictions(record: Record, imaged: Container[int] | None = None) -> list[str]:
@@ -55,7 +55,7 @@ def _astray(row: Row, entry: dict[str, Any], sample: Sample) -> Iterator[str]:
         yield "was made with other settings than the header's"
     if row.seed != example_seed(sample.seed, row.example, row.entry):
         yield "has a seed that is not its example's"
-    if entry["eps"] is not None and not 0 <= row.distance <= entry["eps"] * BEYOND:
+    if entry["eps"] is not None and not 0 <= row.distance <= entry["eps"] * BEYOND + SLACK:
         yield "says a distance beyond its ball"
     if not row.applicable and (row.broken or row.steps):
         yield "says that the attack does not apply, and what it did"

@@ -69,7 +69,8 @@ class Verdict:
                 shard = pictures.adversarial(name, batch)
                 assert shard is not None
                 for example, image in zip(shard["example"].tolist(), shard["image"], strict=True):
-                    found.setdefault(example, image)
+                    if self.record.of[name][example].broken:  # others are kept that the model was right about at last
+                        found.setdefault(example, image)
         examples = sorted(found)
         images = [found[example] for example in examples]
         return torch.tensor(examples, dtype=torch.int64), torch.stack(images) if images else torch.empty(0)

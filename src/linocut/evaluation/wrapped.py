@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-from linocut.evaluation.case import Model
+from linocut.attacks.hooks import Model
 
 DRAWS = 20
 HOOKS = ("with_surrogate", "frozen", "undefended")
@@ -29,6 +29,13 @@ class Wrapped:
             raise AttributeError(name)
         hook = getattr(self.model, name)
         return lambda *arguments: self.around(hook(*arguments))
+
+
+def unwrapped(model: object) -> object:
+    """The model itself: wrappings are plain functions, and a module inside has a mode of its own."""
+    while isinstance(model, Wrapped):
+        model = model.model
+    return model
 
 
 class Expectation(Wrapped):
