@@ -246,7 +246,7 @@ class OfItsOwn(torch.nn.Module):
 
 
 def test_a_generator_of_its_own_is_refused():
-    with pytest.raises(InputError, match="a generator of its own, so that no claim"):
+    with pytest.raises(InputError, match="a generator of its own, or keeps something"):
         settled(OfItsOwn(), pictures().unit(slice(0, 4)), "mine:model")
 
 

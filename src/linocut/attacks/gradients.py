@@ -5,7 +5,9 @@ the last bits, two to four times as fast for small networks. On a GPU it goes wh
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple, Protocol
+from weakref import WeakSet
 
 import torch
 
@@ -14,6 +16,8 @@ from linocut.attacks.losses import Loss
 from linocut.attacks.pursuit import Pursuit
 
 _PIXELS_A_PIECE = 2**16
+# Models that were seen to fail on images laid out channels last; each is asked once a process.
+_WANT_PLAIN_LAYOUT: "WeakSet[Model]" = WeakSet()
 
 
 class Reading(NamedTuple):
@@ -45,16 +49,37 @@ def _pieces(points: torch.Tensor, whole: bool) -> Iterator[tuple[slice, torch.Te
         yield piece, points[piece].detach().to(memory_format=torch.channels_last)
 
 
+def in_full(logits: torch.Tensor) -> torch.Tensor:
+    """Logits of float64 as they are, since rounded ones may name another class; those of other formats in float32."""
+    return logits if logits.dtype == torch.float64 else logits.float()
+
+
+def _asked(model: Model, piece: torch.Tensor) -> torch.Tensor:
+    """The model's logits for a piece; one that takes views of its features (`x.view`) gets it in the plain layout."""
+    plain = False
+    with suppress(TypeError):  # what cannot be remembered is tried each time
+        plain = model in _WANT_PLAIN_LAYOUT
+    if not plain:
+        try:
+            return in_full(model(piece))
+        except RuntimeError as reason:
+            if piece.is_contiguous() or "view size is not compatible" not in str(reason):
+                raise
+        with suppress(TypeError):
+            _WANT_PLAIN_LAYOUT.add(model)
+    return in_full(model(piece.contiguous()))
+
+
 def logits_of(model: Model, points: torch.Tensor) -> torch.Tensor:
     """The logits at these points, (B, classes), without a gradient."""
     with torch.no_grad():
-        return torch.cat([model(piece).float() for _, piece in _pieces(points, whole=False)])
+        return torch.cat([_asked(model, piece) for _, piece in _pieces(points, whole=False)])
 
 
 def look(model: Model, points: torch.Tensor, labels: torch.Tensor, loss: Loss) -> tuple[torch.Tensor, torch.Tensor]:
     """Loss and prediction, without a gradient."""
     logits = logits_of(model, points)
-    return loss(logits, labels), logits.argmax(dim=1)
+    return loss(logits, labels).float(), logits.argmax(dim=1)
 
 
 def read(model: Model, points: torch.Tensor, labels: torch.Tensor, loss: Loss, *, whole: bool = False) -> Reading:
@@ -69,12 +94,12 @@ def read(model: Model, points: torch.Tensor, labels: torch.Tensor, loss: Loss, *
     for rows, piece in _pieces(points, whole):
         with torch.enable_grad():
             leaf = piece.requires_grad_()
-            logits = model(leaf).float()
+            logits = _asked(model, leaf)
             value = loss(logits, labels[rows])
             # A model that cuts the graph is as flat as one whose gradient is zero.
             found = torch.autograd.grad(value.sum(), leaf, allow_unused=True)[0] if value.requires_grad else None
         gradient[rows] = 0 if found is None else found
-        values.append(value.detach())
+        values.append(value.detach().float())
         predictions.append(logits.detach().argmax(dim=1))
     return Reading(torch.cat(values), torch.cat(predictions), gradient.nan_to_num_(0.0))
 

@@ -4,12 +4,14 @@ with_surrogate(name)   the same forward with another backward rule
 frozen(images)         the model painting with the palettes of these images, row by row
 undefended()           the same network without its transform
 transform.explain(x)   one record per image, of which attacks read `.palette`, (K, C) in the unit range
-judge(images)          logits of the true model, where this one is a quicker copy of it: only what the judge calls
-                       misclassified counts, and an example leaves no sooner
+
+A quicker copy of a model says so (`is_quick_copy`), and offers two more:
+
+judge(images)          logits of the true model: only what the judge calls misclassified counts, and an example leaves
+                       no sooner
 finest()               a copy that tells small differences apart, for attacks that live on them
 """
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -44,9 +46,8 @@ def finest_of(model: Model) -> Model:
 
 
 def _method(model: Model, name: str) -> Callable[..., Any] | None:
-    """A method of this name; a stranger's layer may be called so too."""
-    found = getattr(model, name, None)
-    return found if inspect.ismethod(found) else None
+    """A quick copy's method of this name; a stranger's may be called so too."""
+    return getattr(model, name) if getattr(model, "is_quick_copy", False) is True else None
 
 
 def own_palettes(model: Model, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

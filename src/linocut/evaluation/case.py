@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from linocut.attacks.gradients import in_full
 from linocut.data.dataset import Images
 from linocut.errors import InputError
 from linocut.evaluation.wrapped import unwrapped
@@ -58,11 +59,23 @@ def decide(model: Model, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
     logits = model(images)
     if not isinstance(logits, torch.Tensor) or logits.ndim != 2 or len(logits) != len(images):
         got = tuple(logits.shape) if isinstance(logits, torch.Tensor) else f"a {type(logits).__name__}"
-        first = ": return its first" if isinstance(logits, tuple | list) else ""
-        raise InputError(f"a model must return logits (B, classes), got {got} for {len(images)} images{first}")
-    logits = logits.float()
+        raise InputError(
+            f"a model must return logits (B, classes), got {got} for {len(images)} images{_advice(logits)}"
+        )
+    logits = in_full(logits)
     # A logit of -inf is the logarithm of a chance of 0, and names no class; amax passes a NaN on.
     return torch.where(logits.amax(dim=1).isfinite(), logits.argmax(dim=1), -1), logits
+
+
+def _advice(returned: object) -> str:
+    """What to do where a model returns something other than logits."""
+    if isinstance(returned, tuple):
+        return ": return its first"
+    if hasattr(returned, "logits"):
+        return ": return its .logits"
+    if type(returned).__module__ == "numpy":
+        return ": return torch.from_numpy of it"
+    return ""
 
 
 def model_hash(model: object, images: torch.Tensor | None = None) -> str:

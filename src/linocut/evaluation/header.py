@@ -68,6 +68,11 @@ def settle(
         if not grown:
             return held
         header["made_with"]["answers"] = held["made_with"].get("answers")
+    elif (orphans := [*folder.glob("rows.jsonl"), *folder.glob("parts/*.jsonl"), *folder.glob("images/natural")]) != []:
+        raise InputError(
+            f"{folder} holds {orphans[0].relative_to(folder)} of a ledger whose {NAME} is gone, so that nobody knows "
+            "which model it judged: give another --out folder"
+        )
     write_whole(path, json.dumps(header, indent=1).encode())
     return header
 

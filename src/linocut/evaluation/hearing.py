@@ -9,9 +9,14 @@ from torch import nn
 
 from linocut.data import Images
 from linocut.errors import InputError
-from linocut.evaluation.admission import require_backward, require_logits, require_own_logits
+from linocut.evaluation.admission import (
+    require_backward,
+    require_logits,
+    require_one_answer,
+    require_own_logits,
+)
 from linocut.evaluation.balls import Ball
-from linocut.evaluation.case import Case, Model, model_hash, unit
+from linocut.evaluation.case import Case, Model, at_rest, model_hash, unit
 from linocut.evaluation.judge import Watch
 from linocut.evaluation.measures import differing_forwards, pixel_digests
 from linocut.evaluation.quick import searcher
@@ -68,10 +73,11 @@ def hear(
     seen: digests of training images. The rest is as in `Request` and in `run.evaluate`.
     """
     few = unit(images.pixels[torch.tensor(sample.order[:8])].to(device))
-    for made, name in ((model, names["model"]), (twin, names["twin"])):
-        if made is not None:
-            require_logits(made, few, len(images.classes), str(name))
-            require_backward(made, few, str(name))
+    with at_rest(model, twin):
+        for made, name in ((model, names["model"]), (twin, names["twin"])):
+            if made is not None:
+                require_logits(made, few, len(images.classes), str(name))
+                require_backward(made, few, str(name))
     judged, draws = settled(model, few, str(names["model"]))
     codebook = fixed_codebook(model)
     if codebook is not None and (codebook["origin"] or {}).get("sha256") == images.sha256:
@@ -122,11 +128,13 @@ def settled(model: Model, few: torch.Tensor, name: str) -> tuple[Model, int]:
         expectation = Expectation(model)
         if bool(differing_forwards(expectation, few).any()):
             raise InputError(
-                f"{name} draws at random from a generator of its own, so that no claim about it could be repeated: let "
-                "it draw from torch's, NumPy's or Python's own (torch.rand, np.random.rand, random.random)"
+                f"{name} draws at random from a generator of its own, or keeps something between calls, so that no "
+                "claim about it could be repeated: let it draw from torch's, NumPy's or Python's own (torch.rand, "
+                "np.random.rand, random.random), and answer the same image in the same way"
             )
         return expectation, DRAWS
     require_own_logits(model, few, name)
+    require_one_answer(model, few, name)
     return model, 1
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from linocut.attacks.gradients import in_full
 from linocut.attacks.threat import ThreatModel
 from linocut.attacks.whole_levels import LEVELS, SHRINKS, reach
 from linocut.evaluation.balls import holds
@@ -70,10 +71,10 @@ def _error(model: Model, images: torch.Tensor, labels: torch.Tensor) -> torch.Te
 
 def _lead(model: Model, images: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The lead of the strongest other class over the label, and whether the model is wrong; both (K,)."""
-    logits = model(images)
+    logits = in_full(model(images))
     own = logits.gather(1, labels[:, None])[:, 0]
     lead = logits.scatter(1, labels[:, None], -torch.inf).amax(dim=1) - own
-    return lead, (logits.argmax(dim=1) != labels) & logits.isfinite().all(dim=1)
+    return lead, (logits.argmax(dim=1) != labels) & logits.amax(dim=1).isfinite()
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
+from linocut.attacks.gradients import in_full
 from linocut.evaluation.case import Case, Model, unit
 
 
@@ -16,7 +17,7 @@ class InputGradient:
 
     def measure(self, case: Case, pixels: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         images = unit(pixels).requires_grad_()
-        loss = F.cross_entropy(case.model(images).float(), labels, reduction="sum")
+        loss = F.cross_entropy(in_full(case.model(images)), labels, reduction="sum")
         if not loss.requires_grad:  # the model cuts the graph
             return torch.zeros(len(images))
         (gradient,) = torch.autograd.grad(loss, images, allow_unused=True)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from linocut.attacks.gradients import in_full
 from linocut.errors import InputError
 from linocut.evaluation.case import Model, at_rest
 from linocut.evaluation.finer import made_finer
@@ -31,6 +32,8 @@ class UnfaithfulCopy(InputError):
 
 class Quick(Wrapped):
     """The model, computed in `dtype`, with the true one as its judge; `fine` is for what asks for the finest copy."""
+
+    is_quick_copy = True  # see linocut.attacks.hooks
 
     def __init__(self, model: Model, judge: Model, *, dtype: torch.dtype, fine: torch.dtype = torch.float32):
         super().__init__(model)
@@ -58,7 +61,7 @@ class Quick(Wrapped):
             dtype = self.fine  # as quick, finer, and one format less to compile for
         # No cache of cast weights: recordings have none, and a network is compiled anew where that changes.
         with torch.autocast(images.device.type, dtype=dtype, enabled=dtype != torch.float32, cache_enabled=False):
-            return self.model(images).float()
+            return in_full(self.model(images))
 
 
 class Compiled(nn.Module):

@@ -80,7 +80,7 @@ def answers(case: Case, sample: Sample) -> list[list[float]]:
     pixels, _ = case.pixels(sample.order[:FEW])
     with at_rest(case.model):
         _, logits = decide(case.model, unit(pixels))
-    return [[float(f"{score:.7g}") for score in scores] for scores in logits.nan_to_num(0.0, 0.0, 0.0).tolist()]
+    return [[float(f"{score:.12g}") for score in scores] for scores in logits.nan_to_num(0.0, 0.0, 0.0).tolist()]
 
 
 def require_same_answers(

@@ -84,7 +84,7 @@ def refuses_gradient(model: Model, images: torch.Tensor) -> bool:
 
 
 def _asks_for_no_gradient(reason: RuntimeError) -> bool:
-    return "requires grad" in str(reason)
+    return "on Tensor that requires grad" in str(reason)  # numpy(); not "leaf Variable ...", of work in place
 
 
 class _Straight(torch.autograd.Function):

@@ -14,7 +14,7 @@ from linocut.attacks.whole_levels import in_whole_levels
 from linocut.errors import InputError
 from linocut.evaluation import figures, shards
 from linocut.evaluation.balls import holds
-from linocut.evaluation.case import Case, predict, unit
+from linocut.evaluation.case import Case, Model, predict, unit
 from linocut.evaluation.entry import Entry
 from linocut.evaluation.rounding import predict_rounded
 from linocut.evaluation.rows import Row
@@ -119,14 +119,14 @@ class Trial:
         Where the model does not believe a find, the attack runs again on the model itself: a quicker copy may see an
         example as broken at its first step and so never really attack it.
         """
-        result = attack.run(self.case.searcher, natural, labels, threat, dice, starts)
+        result = _run(attack, self.case.searcher, natural, labels, threat, dice, starts)
         prediction = predict(self.case.model, result.images)
         rows = (result.broken & (prediction == labels)).nonzero().squeeze(1)
         if self.case.searcher is self.case.model or len(rows) == 0:
             return result, prediction
         some = None if starts is None else starts[rows]
         true = getattr(self.case.searcher, "true", self.case.model)  # the model, its passes recorded where that helps
-        again = attack.run(true, natural[rows], labels[rows], threat, dice.select(rows), some)
+        again = _run(attack, true, natural[rows], labels[rows], threat, dice.select(rows), some)
         result = Result(
             *(
                 None if old is None or new is None else old.index_copy(0, rows, new)
@@ -236,3 +236,23 @@ class Trial:
                 by_entry[name] = shards.images_of(self.folder, name, batch.number)
             found.append(by_entry[name][example])
         return torch.stack(found)
+
+
+def _run(
+    attack: Attack, model: Model, natural: torch.Tensor, labels: torch.Tensor, threat: ThreatModel, dice: Dice, starts
+) -> Result:
+    """What the attack returns, of copies, so that one that works in place moves neither images nor labels."""
+    result = attack.run(model, natural.clone(), labels.clone(), threat, dice, starts)
+    if not isinstance(result, Result):
+        raise InputError(
+            f"{attack.name} returned a {type(result).__name__}: return a linocut.attacks.attack.Result of the batch"
+        )
+    got = tuple(result.images.shape), result.images.dtype
+    if got != (tuple(natural.shape), natural.dtype):
+        raise InputError(
+            f"{attack.name} returned images {got[0]} of {got[1]}, wanted {tuple(natural.shape)} of {natural.dtype}: "
+            "one for each image, in the same format"
+        )
+    if not bool(result.images.isfinite().all()):
+        raise InputError(f"{attack.name} returned images that hold NaN or infinite values")
+    return result

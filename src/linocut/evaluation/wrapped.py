@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
+from linocut.attacks.gradients import in_full
 from linocut.attacks.hooks import Model
 
 DRAWS = 20
@@ -60,7 +61,7 @@ class Expectation(Wrapped):
         for draw in range(self.draws):
             with torch.random.fork_rng(devices), _other_generators(draw):
                 torch.manual_seed(draw)
-                chances = self.model(images).float().softmax(dim=1)
+                chances = in_full(self.model(images)).softmax(dim=1)
             total = chances if total is None else total + chances
         assert total is not None
         return (total / self.draws).clamp_min(torch.finfo(total.dtype).tiny).log()
