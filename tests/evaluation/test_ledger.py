@@ -122,16 +122,6 @@ def test_parts_of_any_number_of_workers_merge_to_the_same_bytes(tmp_path):
     assert len(set(merged)) == 1
 
 
-def test_folders_of_other_machines_merge_and_a_foreign_one_is_refused(tmp_path):
-    for name, settings in (("a", {}), ("b", {}), ("c", {"eps": 2})):
-        (tmp_path / name).mkdir()
-        headers.settle(tmp_path / name, header(**settings))
-        write_rows(tmp_path / name, [row(ord(name))])
-    assert [r.example for r in ledgers.merge(tmp_path / "a", [tmp_path / "b"])] == [97, 98]
-    with pytest.raises(InputError, match="eps"):
-        ledgers.merge(tmp_path / "a", [tmp_path / "c"])
-
-
 def test_a_changed_setting_is_refused_by_its_name(tmp_path):
     headers.settle(tmp_path, header(eps={"linf": 0.1}))
     headers.settle(tmp_path, header(eps={"linf": 0.1}))

@@ -1,4 +1,4 @@
-"""A ledger whose rows are not all there says so, and folders of several machines make a whole one."""
+"""A ledger whose rows are not all there, or were made by another model, says so."""
 
 import shutil
 
@@ -7,8 +7,6 @@ import torch
 from evaluation_cases import Linear, case_of, direction, line
 
 from linocut.errors import InputError
-from linocut.evaluation import ledger as ledgers
-from linocut.evaluation import shards
 from linocut.evaluation.balls import balls
 from linocut.evaluation.closeness import are_alike
 from linocut.evaluation.missing import missing
@@ -100,33 +98,6 @@ def test_an_unfinished_run_is_told_and_one_without_rows_fails(copied):
     assert found.failures == []
     (parts / "rank-0.jsonl").unlink()
     assert verify(copied, MODEL, CPU).failures == ["there are no rows"]
-
-
-def test_folders_of_two_machines_merge_with_their_images(whole, tmp_path):
-    batch_of = {
-        example: int(path.stem)
-        for path in (whole / "images" / "natural").glob("*.safetensors")
-        for example in shards.read(path)["example"].tolist()
-    }
-    halves = [shutil.copytree(whole, tmp_path / name) for name in ("even", "odd")]
-    for parity, folder in enumerate(halves):
-        keep(folder, lambda row, parity=parity: batch_of[row.example] % 2 == parity)
-        for path in folder.rglob("*.safetensors"):
-            if int(path.stem) % 2 != parity:
-                path.unlink()
-    ledgers.merge(halves[0], halves[1:])
-    assert Record.read(halves[0]).rows == Record.read(whole).rows
-    assert verify(halves[0], MODEL, CPU) == verify(whole, MODEL, CPU)
-
-
-def test_a_batch_of_which_two_machines_have_examples_gets_both(whole, tmp_path):
-    halves = [shutil.copytree(whole, tmp_path / name) for name in ("low", "high")]
-    for part, folder in zip((slice(0, 5), slice(5, 10)), halves, strict=True):
-        path = folder / "images" / "natural" / "00000.safetensors"
-        shards.write(path, {name: tensor[part] for name, tensor in shards.read(path).items()})
-    ledgers.merge(halves[0], halves[1:])
-    first, joined = (shards.read(folder / "images" / "natural" / "00000.safetensors") for folder in (whole, halves[0]))
-    assert all(torch.equal(joined[name], first[name]) for name in first)
 
 
 def test_another_model_under_the_same_name_is_refused(copied):

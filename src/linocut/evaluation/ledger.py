@@ -15,10 +15,8 @@ import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import torch
-
 from linocut.errors import InputError
-from linocut.evaluation import columns, shards
+from linocut.evaluation import columns
 from linocut.evaluation import header as headers
 from linocut.evaluation.rows import Row, from_line, to_line
 from linocut.models.files import write_whole
@@ -84,35 +82,16 @@ def canonical(rows: Iterable[Row], entries: Iterable[str]) -> list[Row]:
     return sorted(unique.values(), key=lambda row: (rank[row.entry], row.example))
 
 
-def merge(folder: Path, others: Sequence[Path] = ()) -> list[Row]:
-    """The canonical rows of a folder (and of other workers' folders), written as its one file.
+def merge(folder: Path) -> list[Row]:
+    """The canonical rows of a folder, written as its one file.
 
     The merged file is in place before a part goes, so a crash in between only leaves rows twice.
     """
-    header = headers.read(folder)
-    for other in others:
-        headers.require_same(headers.read(other), header, other)
-    rows = [row for source in (*others, folder) for row in read_rows(source)]
-    merged = canonical(rows, header["entries"])
-    for other in others:
-        _fetch_images(other, folder)
+    merged = canonical(read_rows(folder), headers.read(folder)["entries"])
     write_whole(folder / ROWS, "".join(map(to_line, merged)).encode())
     for part in (folder / PARTS).glob("*.jsonl"):
         part.unlink()
     return merged
-
-
-def _fetch_images(other: Path, folder: Path) -> None:
-    """Takes over the shards of another worker's folder; a batch that both have gets the examples of both."""
-    for path in sorted(path for kind in ("images", "figures") for path in (other / kind).rglob("*.safetensors")):
-        target, theirs = folder / path.relative_to(other), shards.read(path)
-        if target.exists():
-            mine = shards.read(target)
-            new = ~torch.isin(theirs["example"], mine["example"])
-            if path.relative_to(other).parts[0] == "figures" or not new.any():
-                continue  # a figure is of a few examples; those of one worker will do
-            theirs = {name: torch.cat([mine[name], theirs[name][new]]) for name in mine}
-        shards.write(target, theirs)
 
 
 def _read_file(path: Path) -> list[Row]:
