@@ -37,11 +37,9 @@ def _of_header(record: Record) -> Iterator[str]:
 
 def _of_settings(record: Record) -> Iterator[str]:
     """Rows of examples outside the sample, or made with other settings than the header's; one sentence an entry."""
-    settings = record.settings
-    sample = Sample(**{name: settings[name] for name in ("size", "n", "batch_size", "seed")})
     astray: dict[tuple[str, str], list[int]] = {}
     for row in record.rows:
-        for reason in _astray(row, record.entries[row.entry], sample):
+        for reason in _astray(row, record.entries[row.entry], record.sample):
             astray.setdefault((row.entry, reason), []).append(row.example)
     for (name, reason), examples in astray.items():
         more = f", and so do {len(examples) - 1} more" if len(examples) > 1 else ""

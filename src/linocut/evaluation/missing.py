@@ -3,20 +3,17 @@
 from collections.abc import Collection
 
 from linocut.evaluation.record import Record
-from linocut.evaluation.sample import Sample
 
 
 def missing(record: Record) -> dict[str, int]:
     """How many examples lack a row of an entry, by entry. Who must meet an entry follows from the rows before it."""
-    settings = record.settings
-    sample = Sample(**{name: settings[name] for name in ("size", "n", "batch_size", "seed")})
     wrong = record.wrong()
     broken: dict[str, set[int]] = {norm: set() for norm in record.norms}
     in_levels: dict[str, set[int]] = {norm: set() for norm in record.norms}
     lacking = {}
     for name, entry in record.entries.items():
         norm, rows = entry["norm"], record.of[name]
-        due: Collection[int] = sample.order[: entry["limit"]]
+        due: Collection[int] = record.sample.order[: entry["limit"]]
         if entry.get("starts") == "linf":
             due = [example for example in due if example in broken.get("linf", set()) - wrong]
         if entry.get("starts") == "fragile":

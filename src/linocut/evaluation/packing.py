@@ -23,7 +23,6 @@ from linocut.evaluation.levels import in_levels
 from linocut.evaluation.pictures import Pictures, changes
 from linocut.evaluation.record import Record
 from linocut.evaluation.rows import Row
-from linocut.evaluation.sample import Sample
 from linocut.evaluation.verify import claims
 from linocut.models.files import write_whole
 
@@ -48,8 +47,7 @@ class Parcel:
         """The first `images` examples of a finished ledger."""
         if record.packed is not None:
             raise InputError(f"{folder} is packed already")
-        settings = record.settings
-        sample = Sample(**{name: settings[name] for name in ("size", "n", "batch_size", "seed")})
+        sample = record.sample
         if set(record.of["clean"]) != set(sample.order):
             raise InputError(f"{folder} is not finished: only a finished ledger can be packed")
         return cls(folder=folder, record=record, kept=sample.order[:images], batch_size=sample.batch_size)

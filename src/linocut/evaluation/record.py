@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from linocut.evaluation import header as headers
 from linocut.evaluation.intervals import clopper_pearson
 from linocut.evaluation.ledger import canonical, read_rows
 from linocut.evaluation.rows import Row
+from linocut.evaluation.sample import Sample
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,11 @@ class Record:
         if unknown:
             raise InputError(f"{folder} has rows of {min(unknown)}, which its header does not name: it is damaged")
         return cls(header, rows)
+
+    @cached_property
+    def sample(self) -> Sample:
+        """Which examples were to be judged, in their order."""
+        return Sample(**{name: self.settings[name] for name in ("size", "n", "batch_size", "seed")})
 
     @property
     def norms(self) -> dict[str, float]:

@@ -15,7 +15,6 @@ from linocut.evaluation import header as headers
 from linocut.evaluation import ledger as ledgers
 from linocut.evaluation.pictures import Pictures
 from linocut.evaluation.record import Record
-from linocut.evaluation.sample import Sample
 from linocut.evaluation.verify import replay
 from linocut.models.seal import unsealed
 from linocut.report import write
@@ -72,10 +71,9 @@ def test_the_command_says_it_too(moved):
 @pytest.mark.parametrize("ledger", LEDGERS)
 def test_rows_are_the_same_but_for_images(published, reproduced, ledger):
     packed, whole = Record.read(published / ledger), Record.read(reproduced / ledger)
-    settings = whole.settings
-    kept = set(Sample(**{name: settings[name] for name in ("size", "n", "batch_size", "seed")}).order[:KEPT])
+    kept = set(whole.sample.order[:KEPT])
     assert packed.packed["images"] == KEPT
-    assert packed.packed["of"] == settings["n"]
+    assert packed.packed["of"] == whole.settings["n"]
     for mine, theirs in zip(packed.rows, whole.rows, strict=True):
         assert {**_fields(mine), "image": None} == {**_fields(theirs), "image": None}
         assert (mine.image is not None) == (theirs.image is not None and theirs.example in kept)
