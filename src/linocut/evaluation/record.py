@@ -127,6 +127,11 @@ class Record:
         """The accuracy under each as-published attack, by entry."""
         return {name: self.after(name) for name in self.names(norm=norm, column="published") if self.ran(name)}
 
+    def white_box(self, norm: str) -> str:
+        """The paper's white-box attack, by entry: the loop of Chen et al. where it ran, else the published PGD."""
+        theirs = f"{norm}/chen-published"
+        return theirs if theirs in self.published(norm) else f"{norm}/pgd-published"
+
 
 def lost(records: Iterable[Record], norm: str) -> set[int]:
     """The examples that a model gets wrong, or that something which counts broke in any of its ledgers."""

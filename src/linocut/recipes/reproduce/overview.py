@@ -119,18 +119,12 @@ def shares(judged: Sequence[Record]) -> dict[str, Share]:
     first = judged[0]
     found = {"clean": first.clean}
     for norm in first.norms:
-        for column, name in (("pgd", published_pgd(first, norm)), ("square", f"{norm}/square-published")):
+        for column, name in (("pgd", first.white_box(norm)), ("square", f"{norm}/square-published")):
             if name in first.published(norm):
                 found[f"{norm}_{column}"] = first.after(name)
         examples, standing = worst(judged, norm)
         found[f"{norm}_worst"] = Share(len(standing), len(examples))
     return found
-
-
-def published_pgd(record: Record, norm: str) -> str:
-    """The paper's white-box attack: a fixed codebook met the loop of Chen et al."""
-    theirs = f"{norm}/chen-published"
-    return theirs if theirs in record.published(norm) else f"{norm}/pgd-published"
 
 
 def _paper(work: Work) -> PaperRow | None:

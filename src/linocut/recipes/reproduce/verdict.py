@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from linocut.evaluation.intervals import lopsided
 from linocut.evaluation.record import Share
-from linocut.recipes.reproduce.overview import Records, published_pgd, worst
+from linocut.recipes.reproduce.overview import Records, worst
 from linocut.recipes.reproduce.tables import base_row, words
 from linocut.recipes.reproduce.work import Work
 from linocut.report.words import NORMS, rounded
@@ -109,7 +109,7 @@ def flattery(works: Sequence[Work], records: Records) -> list[str]:
         judged = records[work.place]
         for norm in judged[0].norms:
             examples, standing = worst(judged, norm)
-            name = published_pgd(judged[0], norm)
+            name = judged[0].white_box(norm)
             if name not in judged[0].published(norm):
                 continue
             shared = examples & set(judged[0].of[name])
