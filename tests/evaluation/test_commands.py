@@ -272,6 +272,10 @@ def test_a_model_that_counts_its_forwards_is_known_again(linocut):
         lambda header: header["entries"]["linf/random-noise"].pop("eps"),
         lambda header: header["settings"].update(radii="0.05"),
         lambda header: header["settings"].update(draws="one"),
+        lambda header: header["settings"].update(n=[]),
+        lambda header: header["settings"].pop("model_hash"),
+        lambda header: header["settings"].update(radii={"l3": 0.05}),
+        lambda header: header["entries"].update(clean=[]),
     ],
 )
 def test_a_damaged_header_is_called_so(linocut, tmp_path, change):

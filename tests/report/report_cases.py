@@ -147,7 +147,8 @@ def made_up(
 
 def _described(column: str, norm: str | None, eps: float | None) -> dict:
     kind = "gradient" if norm else ""
-    return {"norm": norm, "eps": eps, "column": column, "kind": kind, "limit": None, "path": 1.0, "attack": None}
+    told = {"norm": norm, "eps": eps, "column": column, "kind": kind}
+    return told | {"limit": None, "path": 1.0, "attack": None, "config": ""}
 
 
 def _row(entry: str, example: int, *, prediction: int, broken: bool = False) -> Row:

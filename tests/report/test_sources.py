@@ -62,6 +62,7 @@ def test_the_stamps_beside_ledgers_are_passed_over(tmp_path):
         lambda header: header["settings"].update(radii={"linf": float("nan")}),
         lambda header: header["settings"].pop("classes"),
         lambda header: header["settings"].update(suite=3),
+        lambda header: header["settings"].update(n=None),
         lambda header: header.update(settings=[]),
         lambda header: header.update(entries=[]),
         lambda header: header["entries"].pop("clean"),

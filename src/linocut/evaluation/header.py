@@ -2,9 +2,10 @@
 
 import hashlib
 import json
+import math
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,15 @@ from linocut.models.devices import name_of
 from linocut.models.files import write_whole
 
 NAME = "header.json"
+Kinds = tuple[type, ...]  # what a value may be
+OF_ENTRY: dict[str, Kinds] = {
+    "norm": (str, type(None)),
+    "eps": (int, float, type(None)),
+    "column": (str,),
+    "kind": (str,),
+    "limit": (int, type(None)),
+    "config": (str,),
+}
 IN_MEMORY = " in memory"  # how the name of a model ends that was handed over in Python and lies at no place
 
 
@@ -108,6 +118,24 @@ def read(folder: Path) -> dict[str, Any]:
     return held
 
 
+def require_sound(header: dict[str, Any], folder: Path, kinds: Mapping[str, Kinds]) -> None:
+    """Nothing, or an error that names a setting that is not of its kind, or radii or an entry that cannot be used."""
+    settings = header["settings"]
+    wrong = [f"settings have no sound {name}" for name in kinds if not isinstance(settings.get(name, ...), kinds[name])]
+    radii = settings.get("radii")
+    if not isinstance(radii, dict) or not radii or not all(map(_is_radius, radii, radii.values())):
+        wrong.append("settings have no sound radii")
+    for name, entry in header["entries"].items():
+        held = entry if isinstance(entry, dict) else {}
+        wrong += [
+            f"{name} has no sound {field}"
+            for field in OF_ENTRY
+            if not isinstance(held.get(field, ...), OF_ENTRY[field])
+        ]
+    if wrong:
+        raise InputError(f"{folder / NAME} is damaged (its {wrong[0]}): restore it, or evaluate anew")
+
+
 def require_open(folder: Path) -> None:
     """Nothing, or an error where the ledger in this folder is packed: what it left out cannot be gone on with."""
     if (folder / NAME).exists() and "packed" in (held := read(folder)):
@@ -137,6 +165,11 @@ def source() -> str:
         content = path.read_bytes()
         digest.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode() + content)
     return digest.hexdigest()
+
+
+def _is_radius(norm: str, eps: object) -> bool:
+    known = norm in ("linf", "l2")
+    return known and isinstance(eps, int | float) and not isinstance(eps, bool) and 0 < eps < math.inf
 
 
 def _difference(field: str, before: object, now: object) -> str:

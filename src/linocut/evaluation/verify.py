@@ -24,9 +24,16 @@ from linocut.evaluation.request import card_of, device_of, is_function, open_mod
 from linocut.evaluation.rows import Row
 from linocut.evaluation.wrapped import Expectation
 
-NEEDED = {"model", "model_hash", "preprocess", "draws", "radii", "size", "n", "batch_size", "seed"}
-
-NEEDED_OF_ENTRY = {"norm", "eps", "column", "kind", "limit", "config"}
+KINDS: dict[str, headers.Kinds] = {
+    "model": (str,),
+    "model_hash": (str,),
+    "preprocess": (str, type(None)),
+    "draws": (int,),
+    "size": (int,),
+    "n": (int,),
+    "batch_size": (int,),
+    "seed": (int,),
+}
 
 
 @dataclass(kw_only=True)
@@ -57,17 +64,8 @@ def replay(folder: Path, place: str | None = None, device_name: str | None = Non
 def judge_of(folder: Path, device: torch.device, place: str | None = None) -> Model:
     """The model of a ledger, as it decides there: a saved one is known by its card, any other by its hash."""
     header = headers.read(folder)
-    settings = header["settings"]
-    if not settings.keys() >= NEEDED:
-        lacking = ", ".join(sorted(NEEDED - settings.keys()))
-        raise InputError(f"{folder / headers.NAME} is damaged: its settings lack {lacking}")
-    named = place is not None
-    if (
-        not isinstance(settings["radii"], dict)
-        or not all(isinstance(number, int | float) for number in (settings["draws"], *settings["radii"].values()))
-        or not all(isinstance(entry, dict) and entry.keys() >= NEEDED_OF_ENTRY for entry in header["entries"].values())
-    ):
-        raise InputError(f"{folder / headers.NAME} is damaged: its radii, draws or entries are not what they should be")
+    headers.require_sound(header, folder, KINDS)
+    settings, named = header["settings"], place is not None
     if place is None and str(settings["model"]).endswith(headers.IN_MEMORY):
         raise InputError(
             f"{folder} judged a {settings['model']}: name it with --model module:function, or use verdict.verify()"

@@ -1,6 +1,5 @@
 """Ledgers found in folders and read into subjects: what the page speaks about, checked before it is believed."""
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,15 +15,8 @@ from linocut.evaluation.missing import missing
 from linocut.evaluation.record import Record
 from linocut.report.accuracy import PUBLISHED, SAME, WORST, Line, accuracies
 from linocut.report.identity import Identity, identify
-from linocut.report.words import NORMS
 
-_ENTRY: dict[str, tuple[type, ...]] = {
-    "norm": (str, type(None)),
-    "eps": (int, float, type(None)),
-    "column": (str,),
-    "kind": (str,),
-    "limit": (int, type(None)),
-}
+KINDS: dict[str, headers.Kinds] = {"suite": (str,), "dimensions": (int,), "classes": (list,), "n": (int,)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,12 +136,8 @@ def _ledgers(folder: Path) -> list[Path]:
 
 
 def _read(folder: Path) -> Subject:
-    header = headers.read(folder)
-    _check(header, folder)
-    try:
-        record = Record.read(folder)
-    except (KeyError, TypeError) as reason:
-        raise InputError(f"{folder} has rows that its header does not name ({reason}): it is damaged") from None
+    headers.require_sound(headers.read(folder), folder, KINDS)
+    record = Record.read(folder)
     _check_whole(record, folder)
     unfinished = not is_finished(folder) or not record.of["clean"]
     identity = identify(record)
@@ -165,27 +153,6 @@ def _read(folder: Path) -> Subject:
     )
 
 
-def _check(header: dict[str, Any], folder: Path) -> None:
-    """InputError unless the header has what a page needs, in the kinds it needs."""
-    settings, entries, made_with = (header[part] for part in ("settings", "entries", "made_with"))
-    radii = settings.get("radii") if isinstance(settings, dict) else None
-    sound = (
-        isinstance(made_with, dict)
-        and isinstance(entries, dict)
-        and "clean" in entries
-        and all(isinstance(entry, dict) and _sound_entry(entry) for entry in entries.values())
-        and isinstance(radii, dict)
-        and bool(radii)
-        and set(radii) <= set(NORMS)
-        and all(_is_number(eps) and eps > 0 for eps in radii.values())
-        and isinstance(settings.get("suite"), str)
-        and isinstance(settings.get("dimensions"), int)
-        and isinstance(settings.get("classes"), list)
-    )
-    if not sound:
-        raise InputError(f"{folder / headers.NAME} is no header of a ledger that this version reads: it is damaged")
-
-
 def _check_whole(record: Record, folder: Path) -> None:
     """InputError if the rows of a finished run have lost their end: what is missing would count as standing."""
     rows = merged_file(folder)
@@ -197,14 +164,6 @@ def _check_whole(record: Record, folder: Path) -> None:
     known = record.settings.keys() >= {"size", "n", "batch_size", "seed"}
     for name, count in (missing(record) if known else {}).items():
         raise InputError(f"{rows} is damaged: {count} examples that must have met {name} have no row of it")
-
-
-def _sound_entry(entry: dict[str, Any]) -> bool:
-    return all(isinstance(entry.get(field, ...), kinds) for field, kinds in _ENTRY.items())
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _told_apart(subjects: list[Subject]) -> list[Subject]:
