@@ -2,7 +2,7 @@
 
 import math
 
-from linocut.evaluation.findings.finding import FAIL, NOT_APPLICABLE, OK, WARN, Finding, points
+from linocut.evaluation.findings.finding import FAIL, OK, WARN, Finding, points, skipped
 from linocut.evaluation.record import Record
 
 
@@ -10,7 +10,7 @@ def black_box(record: Record, norm: str) -> Finding:
     """Examples that stand against gradients and fall to Square; more than 1 % of all that it was run for fail."""
     only, tried = _missed_by_gradients(record, norm, "query")
     if not tried:
-        return _skipped("black-box", norm, "No black-box attack was run.")
+        return skipped("black-box", norm, "No black-box attack was run.")
     share = 100 * len(only) / tried
     return Finding(
         code="black-box",
@@ -26,7 +26,7 @@ def noise(record: Record, norm: str) -> Finding:
     """Examples that random noise breaks and gradients do not; any fails."""
     only, tried = _missed_by_gradients(record, norm, "noise")
     if not tried:
-        return _skipped("noise", norm, "No random noise was tried.")
+        return skipped("noise", norm, "No random noise was tried.")
     return Finding(
         code="noise",
         norm=norm,
@@ -68,10 +68,10 @@ def containment(record: Record) -> Finding:
     """Whether L2 accuracy is at most L-inf accuracy, as it must be when the L2 ball holds the L-inf ball."""
     radii = record.norms
     if not {"linf", "l2"} <= set(radii):
-        return _skipped("containment", None, "Only one norm was judged.")
+        return skipped("containment", None, "Only one norm was judged.")
     corner = radii["linf"] * math.sqrt(record.settings["dimensions"])
     if radii["l2"] < corner * (1 - 1e-6):
-        return _skipped(
+        return skipped(
             "containment",
             None,
             f"The L2 ball ({radii['l2']:.4g}) does not hold the L-inf ball ({corner:.4g}).",
@@ -149,7 +149,3 @@ def _published_gap(record: Record) -> float | None:
     shared = set(record.of[names[0]]) & set(record.of[names[1]])
     l2, linf = (record.after(name, shared) for name in names)
     return points(l2, linf)
-
-
-def _skipped(code: str, norm: str | None, sentence: str) -> Finding:
-    return Finding(code=code, norm=norm, status=NOT_APPLICABLE, sentence=sentence)

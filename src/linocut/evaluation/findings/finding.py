@@ -23,6 +23,11 @@ class Finding:
         return asdict(self)
 
 
+def skipped(code: str, norm: str | None, sentence: str) -> Finding:
+    """The finding of a check that could not be made."""
+    return Finding(code=code, norm=norm, status=NOT_APPLICABLE, sentence=sentence)
+
+
 def points(weak: Share, strong: Share) -> float:
     """By how many percentage points `weak` lies above `strong`."""
     return weak.percent - strong.percent

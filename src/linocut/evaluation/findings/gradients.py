@@ -1,6 +1,6 @@
 """Does the gradient say anything: zero-gradient, randomness, surrogate."""
 
-from linocut.evaluation.findings.finding import FAIL, NOT_APPLICABLE, OK, WARN, Finding, points, status_of_gap
+from linocut.evaluation.findings.finding import FAIL, OK, WARN, Finding, points, skipped, status_of_gap
 from linocut.evaluation.record import Record
 
 GRADIENT, REPEAT = "measure/gradient", "measure/repeat"
@@ -10,7 +10,7 @@ def zero_gradient(record: Record) -> Finding:
     """Examples whose input gradient is zero or not finite; more than 0.1 % fail."""
     rows = record.of.get(GRADIENT, {}).values()
     if not rows:
-        return Finding(code="zero-gradient", status=NOT_APPLICABLE, sentence="No input gradient was measured.")
+        return skipped("zero-gradient", None, "No input gradient was measured.")
     zero = sum(row.measure == 0 for row in rows)
     not_finite = sum(row.measure is None for row in rows)
     share = 100 * (zero + not_finite) / len(rows)
@@ -30,7 +30,7 @@ def randomness(record: Record) -> Finding:
     """Examples whose logits change between forwards of one image, on the grid of whole levels or off it; any fails."""
     rows = record.of.get(REPEAT, {}).values()
     if not rows:
-        return Finding(code="randomness", status=NOT_APPLICABLE, sentence="The model was not run twice.")
+        return skipped("randomness", None, "The model was not run twice.")
     differ, draws = sum(bool(row.measure) for row in rows), record.settings.get("draws", 1)
     sentence = f"{differ} of {len(rows)} examples give other logits when run again."
     if draws > 1:
@@ -58,11 +58,10 @@ def surrogate(record: Record, norm: str) -> Finding:
     rivals = [name for name in record.names(norm=norm, kind="rival") if record.ran(name)]
     if not (record.ran(base) and rivals):
         tried = record.names(norm=norm, kind="rival")
-        return Finding(
-            code="surrogate",
-            norm=norm,
-            status=NOT_APPLICABLE,
-            sentence="The model offers no other gradient of itself to compare with (no transform with hooks)."
+        return skipped(
+            "surrogate",
+            norm,
+            "The model offers no other gradient of itself to compare with (no transform with hooks)."
             if tried
             else "The suite compares the surrogate with no other gradient.",
         )

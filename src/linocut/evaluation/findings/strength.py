@@ -1,6 +1,6 @@
 """Is the iterative attack as strong as it can be: one-step, unbounded, monotone, converged, ascent."""
 
-from linocut.evaluation.findings.finding import FAIL, NOT_APPLICABLE, OK, WARN, Finding, points, status_of_gap
+from linocut.evaluation.findings.finding import FAIL, OK, WARN, Finding, points, skipped, status_of_gap
 from linocut.evaluation.record import Record, Share
 
 
@@ -8,7 +8,7 @@ def one_step(record: Record, norm: str) -> Finding:
     """Whether the published iterative attack is at least as strong as one step of the same size as the ball."""
     iterative, single = f"{norm}/pgd-published", f"{norm}/one-step"
     if not (record.ran(iterative) and record.ran(single)):
-        return _missing("one-step", norm, "an iterative and a one-step attack")
+        return skipped("one-step", norm, "The suite did not run an iterative and a one-step attack.")
     many, one = record.after(iterative, record.of[single]), record.after(single, record.of[iterative])
     gap, status = points(many, one), status_of_gap(many, one)
     return Finding(
@@ -27,7 +27,7 @@ def unbounded(record: Record, norm: str) -> Finding:
     """Whether a gradient attack with the whole box to move in breaks every example."""
     name = f"{norm}/unbounded"
     if not record.ran(name):
-        return _missing("unbounded", norm, "an attack with an unlimited ball")
+        return skipped("unbounded", norm, "The suite did not run an attack with an unlimited ball.")
     left = record.after(name)
     return Finding(
         code="unbounded",
@@ -46,7 +46,7 @@ def monotone(record: Record, norm: str) -> Finding:
     names = [name for name in record.names(norm=norm) if name.startswith(f"{norm}/radius-") and record.ran(name)]
     names.sort(key=lambda name: record.entries[name]["eps"])
     if len(names) < 2:
-        return _missing("monotone", norm, "attacks at several radii")
+        return skipped("monotone", norm, "The suite did not run attacks at several radii.")
     shares = [record.after(name) for name in names]
     lowest, peak, trough = shares[0], shares[0], shares[0]  # the largest rise goes from the trough to the peak
     for share in shares[1:]:
@@ -74,7 +74,7 @@ def converged(record: Record, norm: str) -> Finding:
     """Whether twice the steps change nothing, and whether the published steps can cross the ball at all."""
     name, doubled = f"{norm}/pgd-published", f"{norm}/double-steps"
     if not (record.ran(name) and record.ran(doubled)):
-        return _missing("converged", norm, "the published attack and one of twice its steps")
+        return skipped("converged", norm, "The suite did not run the published attack and one of twice its steps.")
     entry = record.entries[name]
     ratio = entry["path"] / entry["eps"]
     before, after = record.after(name, record.of[doubled]), record.after(doubled, record.of[name])
@@ -107,8 +107,7 @@ def ascent(record: Record, norm: str) -> Finding:
     rows = [row for row in record.of.get(name, {}).values() if row.loss_start is not None and row.loss_end is not None]
     if not rows and record.of.get(name):
         if record.of[name].keys() <= record.wrong():
-            told = "The published attack met no example that is classified rightly."
-            return Finding(code="ascent", norm=norm, status=NOT_APPLICABLE, sentence=told)
+            return skipped("ascent", norm, "The published attack met no example that is classified rightly.")
         return Finding(
             code="ascent",
             norm=norm,
@@ -117,7 +116,7 @@ def ascent(record: Record, norm: str) -> Finding:
             advice="The logits are NaN or infinite where it walks, and no attack can climb them: mend the model.",
         )
     if not rows:
-        return _missing("ascent", norm, "the published attack")
+        return skipped("ascent", norm, "The suite did not run the published attack.")
     lower = Share(sum(row.loss_end < row.loss_start for row in rows), len(rows))  # type: ignore[operator]
     still = Share(sum(row.loss_end == row.loss_start != 0 for row in rows), len(rows))
     sentence = f"On {lower.count} of {lower.n} examples the published attack ends at a lower loss than it began at"
@@ -133,7 +132,3 @@ def ascent(record: Record, norm: str) -> Finding:
         advice=advice,
         numbers={"lower": lower.as_json(), "still": still.as_json()},
     )
-
-
-def _missing(code: str, norm: str, what: str) -> Finding:
-    return Finding(code=code, norm=norm, status=NOT_APPLICABLE, sentence=f"The suite did not run {what}.")
