@@ -6,6 +6,6 @@ sections   what each part of the page shows           charts     inline SVG
 page       the HTML                                   tables     Markdown, LaTeX, CSV
 """
 
-from linocut.report.writing import write
+from linocut.report.writing import require_jinja, write
 
-__all__ = ["write"]
+__all__ = ["require_jinja", "write"]

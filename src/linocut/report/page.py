@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from linocut.report import theme, verdict, words
-from linocut.report.judged import Judged, together
+from linocut.report.judged import Judged
 from linocut.report.sections import overview
 from linocut.report.sections.detail import detail
 from linocut.report.sections.likeness import comparison
@@ -20,8 +20,8 @@ MANY = 40  # models, or twice as many ledgers; above, fold-outs have no charts a
 PICTURES, EACH = 64, 16  # on a page, and at most of one ledger
 
 
-def render(subjects: Sequence[Subject], title: str | None) -> str:
-    """The page as one HTML text. Paper: its tables and figures, from the user's own ledgers."""
+def render(subjects: Sequence[Subject], models: Sequence[Judged], title: str | None) -> str:
+    """The page as one HTML text, of ledgers and the models they judge. Paper: its tables and figures, from these."""
     environment = Environment(
         loader=PackageLoader("linocut.report"),
         autoescape=True,
@@ -32,11 +32,10 @@ def render(subjects: Sequence[Subject], title: str | None) -> str:
     environment.globals.update(
         percent=words.percent, interval=words.interval, marks=words.MARKS, norm_names=words.NORMS
     )
-    return environment.get_template("page.html").render(_values(subjects, title))
+    return environment.get_template("page.html").render(_values(subjects, models, title))
 
 
-def _values(subjects: Sequence[Subject], title: str | None) -> dict[str, Any]:
-    models = together(subjects)
+def _values(subjects: Sequence[Subject], models: Sequence[Judged], title: str | None) -> dict[str, Any]:
     compact = len(models) > MANY or len(subjects) > 2 * MANY
     each = 0 if compact else min(EACH, PICTURES // len(subjects))
     details = {subject.folder: detail(subject, each, charts=not compact) for subject in subjects}

@@ -18,8 +18,7 @@ def write(folders: Sequence[Path], out: Path, *, title: str | None = None) -> Pa
     """
     if not folders:
         raise InputError("wanted the folder of at least one ledger, got none")
-    if importlib.util.find_spec("jinja2") is None:
-        raise InputError("a page needs Jinja: pip install 'linocut[report]'")
+    require_jinja()
     from linocut.report import tables  # here, so that the paper's rows can be had without Jinja
     from linocut.report.judged import together
     from linocut.report.page import render
@@ -28,7 +27,7 @@ def write(folders: Sequence[Path], out: Path, *, title: str | None = None) -> Pa
     subjects = read_all(folders)
     models = together(subjects)
     texts = {
-        PAGE: render(subjects, title),
+        PAGE: render(subjects, models, title),
         "tables.md": tables.as_markdown(models),
         "tables.tex": tables.as_latex(models),
         "tables.csv": tables.as_csv(models),
@@ -36,6 +35,12 @@ def write(folders: Sequence[Path], out: Path, *, title: str | None = None) -> Pa
     for name, text in texts.items():
         _put(out / name, text)
     return out / PAGE
+
+
+def require_jinja() -> None:
+    """Nothing, or an error where the page could not be written for want of a package."""
+    if importlib.util.find_spec("jinja2") is None:
+        raise InputError("a report needs Jinja: pip install 'linocut[report]'")
 
 
 def _put(path: Path, text: str) -> None:

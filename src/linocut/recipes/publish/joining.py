@@ -19,8 +19,9 @@ from linocut.recipes.publish.parcels import NATURAL, put_natural, put_network
 from linocut.recipes.publish.publication import Publication, size_of
 from linocut.recipes.publish.wording import Wording
 from linocut.recipes.reproduce.making import HOW_NOT_WHAT
-from linocut.recipes.reproduce.reporting import PAGES, REPORT, TABLE, check_can_report
+from linocut.recipes.reproduce.reporting import PAGES, REPORT, TABLE
 from linocut.recipes.reproduce.step import remove
+from linocut.report import require_jinja
 
 
 def join(other: Path, results: Path, *, tell: Callable[[str], None] = lambda text: None) -> Publication:
@@ -28,7 +29,7 @@ def join(other: Path, results: Path, *, tell: Callable[[str], None] = lambda tex
     other, results = other.absolute(), results.absolute()
     if other.resolve() == results.resolve():
         raise InputError(f"{results} cannot be joined with itself: name another folder of results")
-    check_can_report()
+    require_jinja()  # before anything is written
     theirs = Catalogue.read(other)
     mine = Catalogue.at(results, theirs.images, torch.device("cpu"))
     changed = mine.forget_removed(results)

@@ -16,7 +16,8 @@ from linocut.recipes.publish.pages import lines_of, write_pages
 from linocut.recipes.publish.parcels import Packer, Verified
 from linocut.recipes.publish.wording import Wording, roots_of, sources_of
 from linocut.recipes.reproduce import stamps
-from linocut.recipes.reproduce.reporting import CHART, OVERVIEW, REPORT, TABLE, check_can_report
+from linocut.recipes.reproduce.reporting import CHART, OVERVIEW, REPORT, TABLE
+from linocut.report import require_jinja
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,7 @@ def publish(
         raise InputError(f"images must be at least 1, got {images}")
     if results.resolve().is_relative_to(out.resolve()):
         raise InputError(f"{results} lies in the reproduction's own folder: choose one beside it")
-    check_can_report()
+    require_jinja()  # before anything is written
     stock, catalogue = Stock(out), Catalogue.at(results, images, device)
     finished = stock.finished()
     before = dict(catalogue.works)

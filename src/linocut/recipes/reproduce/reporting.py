@@ -1,13 +1,11 @@
 """The last step: the report of all ledgers, and the overview over rows and seeds."""
 
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import linocut
 from linocut.data.catalogue import ENTRIES
-from linocut.errors import InputError
 from linocut.evaluation.record import Record
 from linocut.models.files import write_whole
 from linocut.recipes.reproduce import overview, verdict
@@ -115,9 +113,3 @@ def search_notes(works: Sequence[Work], records: overview.Records) -> list[str]:
             formats = "; ".join(f"{', '.join(dict.fromkeys(names))} in {used}" for used, names in rows.items())
             told.append(f"{data_set}: not all searched in the same format ({formats}): compare with care.")
     return told
-
-
-def check_can_report() -> None:
-    """InputError where the last step would fail for want of a package: that should not be found out hours later."""
-    if importlib.util.find_spec("jinja2") is None:
-        raise InputError("the report at the end needs Jinja: pip install 'linocut[report]'")

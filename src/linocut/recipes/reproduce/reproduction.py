@@ -16,11 +16,12 @@ from linocut.recipes.reproduce.calibration import Calibration
 from linocut.recipes.reproduce.estimates import estimate
 from linocut.recipes.reproduce.making import Train
 from linocut.recipes.reproduce.plan import Plan, Planner
-from linocut.recipes.reproduce.reporting import WriteReport, check_can_report
+from linocut.recipes.reproduce.reporting import WriteReport
 from linocut.recipes.reproduce.scales import Numerics, Scale
 from linocut.recipes.reproduce.shelf import Shelf
 from linocut.recipes.reproduce.stamps import Seen, State
 from linocut.recipes.reproduce.step import Step, Workshop
+from linocut.report import require_jinja
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +75,7 @@ def prepare(
     shelf = Shelf(root or root_from_environment())
     shop = Workshop(out=out.absolute(), shelf=shelf, device=device, published=published)
     runner.check_folder(shop)
-    check_can_report()
+    require_jinja()  # at the end would be hours later
     if published is not None and not published.is_dir():
         raise InputError(f"{published} is not a folder: --published takes one that `linocut publish` wrote")
     numerics = plan_file.numerics_of(shop, {data_set for data_set, _ in rows})
