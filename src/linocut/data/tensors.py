@@ -18,7 +18,7 @@ GUESSES = (  # lowest and highest value, and what they look like
 )
 
 
-def from_tensors(images: Any, labels: Any, *, name: str, split: str = "test") -> Images:
+def from_tensors(images: Any, labels: Any, *, name: str) -> Images:
     """The images as whole grey levels, and their labels; classes are numbered up to the largest label.
 
     images: (N,C,H,W), uint8 or whole levels on the unit range. labels: whole numbers (N,).
@@ -31,7 +31,7 @@ def from_tensors(images: Any, labels: Any, *, name: str, split: str = "test") ->
         labels=classes.numpy(),
         classes=tuple(str(number) for number in range(max(int(classes.max()) + 1, 2))),
         name=name,
-        split=split,
+        split="test",
     )
 
 

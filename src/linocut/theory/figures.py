@@ -14,10 +14,10 @@ CURVE = ("eps_levels", "proven", "attacked")
 BELOW: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "top", "fontsize": 9}
 
 
-def drawn_zero(side: int = 28) -> np.ndarray:
+def drawn_zero() -> np.ndarray:
     """A grey-edged ring for when no real digit is at hand."""
-    y, x = np.mgrid[:side, :side] - (side - 1) / 2
-    distance = np.abs(np.hypot(x / 0.75, y) - side * 0.3)
+    y, x = np.mgrid[:28, :28] - 13.5
+    distance = np.abs(np.hypot(x / 0.75, y) - 28 * 0.3)
     return np.clip(WHITE * (2.6 - distance), 0, WHITE).astype(np.int64)
 
 

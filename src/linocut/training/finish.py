@@ -13,6 +13,8 @@ from linocut.training.config import TrainingConfig
 from linocut.training.fitting import rebuilt
 from linocut.training.trainer import Trainer
 
+AT_ONCE = 250  # test images
+
 
 def save_result(
     out: Path,
@@ -69,11 +71,11 @@ def round_to_half(network: nn.Module) -> None:
 
 
 @torch.no_grad()
-def count_correct(defended: Defended, images: Images, device: torch.device, batch: int = 250) -> int:
+def count_correct(defended: Defended, images: Images, device: torch.device) -> int:
     """How many natural images are classified rightly."""
     correct = 0
-    for first in range(0, len(images.labels), batch):
-        chosen = slice(first, first + batch)
+    for first in range(0, len(images.labels), AT_ONCE):
+        chosen = slice(first, first + AT_ONCE)
         logits = defended(images.pixels[chosen].to(device).float() / 255)
         correct += int((logits.argmax(dim=1).cpu() == images.labels[chosen]).sum())
     return correct

@@ -22,7 +22,7 @@ NATURAL: dict[str, Any] = {
 GREY_ATTA: dict[str, Any] = {"step_size": 0.01, "reset_every": 0, "epochs": 60, "milestones": (55,)}
 
 
-def mnist(row: str = "baseline") -> TrainingConfig:
+def mnist(row: str) -> TrainingConfig:
     """MNIST, eps 0.3. Cost: 11 minutes on an H200, 14 through AC+AB, by timed steps.
 
     baseline                  96.53 /  0.00 / 87.47
@@ -43,7 +43,7 @@ def mnist(row: str = "baseline") -> TrainingConfig:
     return _config("mnist", row, architecture="madry-net", atta=atta)
 
 
-def fashion_mnist(row: str = "baseline") -> TrainingConfig:
+def fashion_mnist(row: str) -> TrainingConfig:
     """Fashion-MNIST, eps 0.1. Cost: 6 minutes on an H200, 7 through AC+AB, by timed steps.
 
     baseline                  81.74 / 13.82 / 69.80
@@ -64,7 +64,7 @@ def fashion_mnist(row: str = "baseline") -> TrainingConfig:
     return _config("fashion-mnist", row, architecture="madry-net", atta=atta)
 
 
-def cifar_10(row: str = "baseline") -> TrainingConfig:
+def cifar_10(row: str) -> TrainingConfig:
     """CIFAR-10, WRN-34-10, eps 8/255. Cost: 56 minutes on an H200, 57 through AC+AB, by a few timed steps in float32.
 
     baseline                  85.43 / 20.15 / 51.72
@@ -85,7 +85,7 @@ def cifar_10(row: str = "baseline") -> TrainingConfig:
     return _config("cifar-10", row, architecture="wrn-34-10", pad=4, flip=True, atta={}, natural=natural)
 
 
-def gtsrb(row: str = "baseline") -> TrainingConfig:
+def gtsrb(row: str) -> TrainingConfig:
     """GTSRB, WRN-34-10, eps 8/255; crops but no flips: a mirrored sign is another.
 
     Cost: 39 minutes on an H200, with AC+AB or without, by timed steps.
@@ -107,7 +107,7 @@ def gtsrb(row: str = "baseline") -> TrainingConfig:
     return _config("gtsrb", row, architecture="wrn-34-10", pad=4, atta={}, natural={"learning_rate": 0.1})
 
 
-def resisc45(row: str = "baseline") -> TrainingConfig:
+def resisc45(row: str) -> TrainingConfig:
     """RESISC45, ResNet-34 on 256x256, eps 8/255. Cost: 44 minutes on an H200, 47 through AC+AB, by timed steps.
 
     baseline                  82.00 / 12.09 / 43.89
@@ -128,7 +128,7 @@ def resisc45(row: str = "baseline") -> TrainingConfig:
     return _config("resisc45", row, architecture="resnet-34", pad=2, flip=True, atta=atta, image_size=256)
 
 
-def imagenette(row: str = "baseline") -> TrainingConfig:
+def imagenette(row: str) -> TrainingConfig:
     """Imagenette, ResNet-34 on 224x224, eps 4/255. Cost: 14 minutes on an H200, 15 through AC+AB, by timed steps.
 
     baseline                  93.58 / 65.50 / 75.97
