@@ -54,13 +54,15 @@ class Loop:
         data_hash: str,
         wish: Interruption,
         watch: Callable[[Progress], None] | None,
+        *,
+        every: int | None,
     ):
         self.config, self.trainer, self.own, self.out, self.wish = config, trainer, own, out, wish
         self.data_hash, self.watch = data_hash, watch
         self.per_epoch = steps_per_epoch(config, own.num_examples)
         self.total = config.epochs * self.per_epoch
-        self.every: int | None = None  # steps between checkpoints, where the user said so
-        self.device = trainer.labels.device
+        self.every = every  # steps between checkpoints, where the user said so
+        self.gauge, self.tally, self.since = Gauge(trainer.labels.device), Tally(), time.monotonic()
         self.step = 0
         self.saved: int | None = None
         self.saved_at, self.saving_took = 0.0, 0.0
@@ -88,7 +90,7 @@ class Loop:
         captured = self.config.compile and can_capture(self.trainer)
         take = CapturedStep(self.trainer) if captured else self.trainer.step
         journal = Journal(self.out, self.step) if self.trainer.world.leads else None
-        self.gauge, self.tally, self.since = Gauge(self.device), Tally(), time.monotonic()
+        self.since = time.monotonic()  # resuming is no training
         try:
             while self.step < self.total and not self.stopping:
                 epoch, within = divmod(self.step, self.per_epoch)

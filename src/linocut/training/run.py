@@ -70,8 +70,7 @@ def train(
         wish = stack.enter_context(Interruption())
         stack.callback(canvas_file(out, world).unlink, missing_ok=True)
         trainer = make_trainer(config, images, own, device, world, out, on_disk)
-        run = Loop(config, trainer, own, out, images.sha256, wish, watch)
-        run.every = checkpoint_every
+        run = Loop(config, trainer, own, out, images.sha256, wish, watch, every=checkpoint_every)
         with _flags(device):
             run.resume()
             run.go()
