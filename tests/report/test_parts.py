@@ -47,15 +47,6 @@ def test_ssim_is_its_formula_with_the_window_of_opencv(channels):
         assert float(mine) == pytest.approx(float(np.mean(values)), abs=1e-9)
 
 
-def test_ssim_is_that_of_scikit_image():
-    metrics = pytest.importorskip("skimage.metrics")
-    first, second = images()
-    for one, other, mine in zip(first, second, ssim(first, second), strict=True):
-        options = {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False, "data_range": 1.0}
-        wanted = metrics.structural_similarity(one.numpy(), other.numpy(), channel_axis=0, **options)
-        assert float(mine) == pytest.approx(wanted, abs=1e-5)
-
-
 def test_ssim_of_equal_and_of_small_images():
     for side in (1, 2, 8, 11):
         first, second = images(height=side, width=side)

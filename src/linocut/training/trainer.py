@@ -23,7 +23,7 @@ from linocut.training.world import World
 class Trainer:
     """A network, its optimiser, its canvases and the running average: all that training changes.
 
-    pixels, labels: this process's own examples. transform: a module, or None where training goes without.
+    canvas, labels: this process's own examples. transform: a module, or None where training goes without.
     """
 
     def __init__(
