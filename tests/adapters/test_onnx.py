@@ -115,6 +115,18 @@ def test_the_file_agrees_at_any_batch_size(exported):
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_a_part_that_was_frozen_in_eval_mode_comes_back_so(tmp_path):
+    network = torch.nn.Sequential(torch.nn.BatchNorm2d(1), torch.nn.Flatten())
+    defended = Defended(None, network).train()
+    network[0].eval()
+    write(defended, tmp_path / "model.onnx", (1, 4, 4))
+    assert [module.training for module in (defended, network, *network)] == [True, True, False, True]
+
+
+def test_a_network_without_weights_is_written(tmp_path):
+    assert write(Defended(None, torch.nn.Flatten()), tmp_path / "model.onnx", (1, 4, 4)).images == 16
+
+
 def test_an_empty_batch_comes_back_empty(exported):
     import onnxruntime
 

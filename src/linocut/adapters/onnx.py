@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -101,14 +102,18 @@ def write(
     sample = made_up_images(16, image_shape) if sample is None else sample.cpu()
     if tuple(sample.shape[1:]) != tuple(image_shape) or len(sample) == 0:
         raise InputError(f"the sample has shape {tuple(sample.shape)}, wanted (B,{','.join(map(str, image_shape))})")
-    training, device = defended.training, next(defended.parameters()).device
+    modes = [(module, module.training) for module in defended.modules()]  # a part may be frozen in eval mode
+    tensors = chain(defended.parameters(), defended.buffers())
+    device = next((tensor.device for tensor in tensors), torch.device("cpu"))
     try:
         defended.eval().cpu()
         with whole_file(Path(path)) as unfinished:
             _export(ExportedModel(defended, image_shape[0]).eval(), unfinished, image_shape)
             return compare(defended, unfinished, sample)
     finally:
-        defended.train(training).to(device)
+        defended.to(device)
+        for module, mode in modes:
+            module.training = mode
 
 
 def _export(model: ExportedModel, path: Path, image_shape: tuple[int, int, int]) -> None:
