@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from linocut.attacks.hooks import NotApplicable, hook, own_palettes
+from linocut.attacks.hooks import NotApplicable, finest_of, hook, judge_of, own_palettes
 
 
 class Record:
@@ -50,3 +50,15 @@ def test_a_model_whose_transform_cannot_explain_is_not_applicable():
     for model in (lambda x: x, type("Bare", (), {"transform": None})()):
         with pytest.raises(NotApplicable, match="explain"):
             own_palettes(model, torch.zeros(1, 1, 2, 2))
+
+
+def test_a_strangers_method_is_no_judge():
+    class Stranger:
+        def judge(self, images, threshold):
+            raise AssertionError
+
+        finest = judge
+
+    stranger = Stranger()
+    assert judge_of(stranger) is None
+    assert finest_of(stranger) is stranger

@@ -7,7 +7,7 @@ from torch import nn
 
 from linocut.attacks import PGD, Dice, Square, TargetedAPGD, ThreatModel
 from linocut.errors import InputError
-from linocut.evaluation.admission import require_logits, require_own_logits
+from linocut.evaluation.admission import require_backward, require_logits, require_one_answer, require_own_logits
 from linocut.evaluation.case import predict
 
 IMAGES = pictures().unit(slice(0, 8))
@@ -109,3 +109,51 @@ def test_logits_of_any_kind_are_attacked(kind, attack):
     images = IMAGES[:4]
     labels = model(images).argmax(dim=1)
     assert attack.run(model, images, labels, ThreatModel("linf", 0.3), Dice.of(0, 4)).loss_best.dtype == torch.float32
+
+
+def test_work_in_place_on_images_with_a_gradient_is_told():
+    """It leaves the values as they are, so that only torch notices."""
+    with pytest.raises(InputError, match=r"carry a gradient.*in-place operation.*x\.clamp\(0, 1\), not"):
+        require_backward(lambda images: Linear(direction())(images.clamp_(0, 1)), IMAGES, "it")
+
+
+@pytest.mark.parametrize("asks", [torch.is_grad_enabled, lambda: False])
+def test_another_answer_where_a_gradient_is_asked_for_is_refused(asks):
+    ours, decoy = Linear(direction()), Linear(-direction())
+
+    def model(images):
+        return decoy(images) if asks() or (asks is not torch.is_grad_enabled and images.requires_grad) else ours(images)
+
+    with pytest.raises(InputError, match="gives other logits where a gradient is asked for"):
+        require_one_answer(model, IMAGES, "it")
+    require_one_answer(ours, IMAGES, "it")
+
+
+def test_a_model_that_adapts_its_frozen_weights_is_told_what_to_do():
+    network = Linear(direction()).requires_grad_(False)
+
+    def adapting(images):
+        torch.autograd.grad(network(images).sum(), images)
+        return network(images)
+
+    with pytest.raises(InputError, match=r"does not require grad.*under torch\.enable_grad\(\)"):
+        require_logits(adapting, IMAGES, 2, "it")
+
+
+def test_logits_far_from_zero_keep_their_bits():
+    """In float32 a log-density with a large common term names the first class for every image."""
+    far = Linear(direction())
+    assert torch.equal(predict(lambda x: far(x).double() - 1e8, IMAGES), predict(far, IMAGES))
+    labels = predict(far, IMAGES)
+    result = PGD(num_steps=5).run(
+        lambda x: far(x).double() - 1e8, IMAGES, labels, ThreatModel("linf", 1e-6), Dice.of(0, 8)
+    )
+    assert not result.broken.any()
+
+
+def test_an_object_with_logits_is_told_what_to_return():
+    answer = type("Output", (), {"logits": None})()
+    with pytest.raises(InputError, match=r"return its \.logits"):
+        require_logits(lambda images: answer, IMAGES, 2, "it")
+    with pytest.raises(InputError, match=r"torch\.from_numpy"):
+        require_logits(lambda images: Linear(direction())(images).numpy(), IMAGES, 2, "it")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,11 @@ from torch import nn
 
 import linocut
 from linocut.attacks import PGD, ThreatModel
+from linocut.attacks.attack import Result
 from linocut.errors import InputError
 from linocut.evaluation.pictures import Pictures
 from linocut.evaluation.record import Record
+from linocut.evaluation.rows import to_line
 from linocut.evaluation.stranger import returned_by
 from linocut.evaluation.verify import replay
 
@@ -294,6 +297,132 @@ def test_images_that_a_second_look_saves_are_not_given(tmp_path):
     broken = verdict.record.broken_by(names)
     assert set(which.tolist()) == broken
     assert {example for shard in shards for example in shard["example"].tolist()} > broken
+
+
+def in_place(images, labels):
+    images += 0.1
+    images.clamp_(0, 1)
+    return images
+
+
+def other_labels(images, labels):
+    labels += 1
+    return images
+
+
+class Own:
+    """An attack of one's own, whose result is what `does` makes of copies or of what it is given."""
+
+    name = "own"
+
+    def __init__(self, does):
+        self.does = does
+
+    def run(self, model, images, labels, threat, dice, starts=None):
+        moved = self.does(images, labels)
+        nothing = torch.zeros(len(images))
+        count, no = nothing.int(), nothing.bool()
+        kept = moved if isinstance(moved, torch.Tensor) else images
+        made = Result(kept, no, labels, nothing, nothing, nothing, count, count, None, no)
+        return made if isinstance(moved, torch.Tensor) else moved
+
+
+@pytest.mark.parametrize(
+    ("does", "told"),
+    [
+        (in_place, "outside its ball"),
+        (lambda images, labels: (images, labels), "own returned a tuple"),
+        (lambda images, labels: images.double(), "own returned images .*float64, wanted .*float32"),
+        (lambda images, labels: images[:3], r"own returned images \(3, "),
+        (lambda images, labels: images * torch.nan, "hold NaN"),
+    ],
+)
+def test_an_own_attack_that_cheats_or_errs_is_told(tmp_path, does, told):
+    with pytest.raises(InputError, match=told):
+        run(tmp_path, suite=[Own(does)])
+
+
+def test_an_own_attack_moves_no_labels(tmp_path):
+    assert run(tmp_path, suite=[Own(other_labels)], eps=1e-4).worst("linf").count == 40
+
+
+class Tiring(nn.Module):
+    """Another model after some calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, images):
+        self.calls += 1
+        return MODEL(images) if self.calls < 60 else -MODEL(images)
+
+
+def test_a_model_that_changes_meanwhile_is_told(tmp_path):
+    with pytest.raises(InputError, match="keeps something between calls"):
+        run(tmp_path, model=Tiring(), suite="fast")
+
+
+def test_rows_without_their_header_are_nobodys(tmp_path):
+    run(tmp_path)
+    (tmp_path / "header.json").unlink()
+    with pytest.raises(InputError, match=r"holds rows\.jsonl of a ledger whose header\.json is gone"):
+        run(tmp_path, model=Linear(-direction()))
+
+
+def test_a_kept_image_speaks_against_rows_that_deny_it(tmp_path):
+    verdict = run(tmp_path)
+    assert verdict.worst("linf").count < 40
+    rows = [
+        replace(row, broken=False, prediction=row.label, image=None) if row.broken else row
+        for row in verdict.record.rows
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(map(to_line, rows)))
+    denied = [told for told in verdict.verify().failures if "its row denies it" in told]
+    assert len(denied) == 40 - verdict.worst("linf").count
+
+
+def test_a_model_that_guesses_is_said_to(tmp_path):
+    verdict = run(tmp_path, labels=1 - LABELS)
+    assert verdict.clean.count == 0
+    assert "no better than chance (1 in 2)" in repr(verdict)
+    assert verdict.failed == []
+    assert {finding.status for finding in verdict.findings if finding.code == "black-box"} <= {"not applicable"}
+    assert "chance" not in repr(run(tmp_path / "right"))
+
+
+def test_finds_that_a_detector_rejected_are_counted(tmp_path):
+    class Detector(nn.Module):
+        def forward(self, images):
+            moved = (images * 255 - (images * 255).round()).abs().amax(dim=(1, 2, 3))
+            return torch.cat([MODEL(images), 100 * (moved[:, None] - 0.01)], dim=1)
+
+    verdict = run(tmp_path, model=Detector())
+    assert verdict.worst("linf").count < 40
+    assert re.search(r"L-inf: \d+ of the \d+ images that fell were given a class", repr(verdict))
+
+
+class Views(nn.Module):
+    """Takes views of what its convolution gives, as the networks of many tutorials do."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.last = nn.Conv2d(3, 4, 3), nn.Linear(4 * 16, 2)
+
+    def forward(self, images):
+        return self.last(self.conv(images).view(-1, 4 * 16))
+
+
+@pytest.mark.parametrize("made", [Views, lambda: lambda x: Linear(direction())(x.view(-1, 3, 6, 6)[:, :1])])
+def test_views_of_colour_features_are_judged(tmp_path, made):
+    torch.manual_seed(0)
+    model = made()
+    images = torch.randint(0, 256, (30, 3, 6, 6), dtype=torch.uint8)
+    with torch.no_grad():
+        labels = model(images / 255).argmax(dim=1)
+    verdict = run(tmp_path, model=model, images=images, labels=labels)
+    assert verdict.clean.count == 30
+    assert verdict.verify().failures == []
 
 
 def test_a_preprocessing_in_training_mode_is_left_as_it_was(tmp_path):

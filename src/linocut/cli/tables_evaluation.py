@@ -19,6 +19,8 @@ def print_record(record: Record, findings: list[Finding], folder: Path) -> None:
     for line in summary.accuracy_lines(record):
         accuracies.add_row(*line)
     console.print(accuracies)
+    for note in summary.notes(record):
+        console.print(f"[yellow]{note}[/]")
     found = Table("", "finding", "what was found")
     for status, code, sentence in summary.finding_lines(findings):
         found.add_row(f"[{_COLORS[status]}]{status}[/]", code, sentence)

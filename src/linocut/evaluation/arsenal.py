@@ -106,7 +106,7 @@ def reuse(ball: Ball, name: str = "reuse-linf") -> Entry:
     return entry(ball.threat, Reuse(name=name), kind="reuse", starts="linf")
 
 
-def level_search(ball: Ball) -> list[Entry]:
+def level_search(ball: Ball, queries: int) -> list[Entry]:
     """Searches among whole grey levels, from the successes that rounding undid; for the finding `quantised`.
 
     An L-inf ball that ends between two levels is rounded to whole ones, exact halves down: 0.031, which is 7.9 levels,
@@ -117,7 +117,7 @@ def level_search(ball: Ball) -> list[Entry]:
         threat = ThreatModel("linf", max(0, math.ceil(LEVELS * threat.eps - 0.5 - 1e-6)) / LEVELS)
     if threat.eps == 0:
         return []
-    attacks = WholeLevelPGD(), WholeLevelSquare()
+    attacks = WholeLevelPGD(), WholeLevelSquare(num_queries=queries)
     return [entry(threat, attack, column="probe", kind="levels", starts="fragile") for attack in attacks]
 
 
@@ -129,7 +129,7 @@ def fast(ball: Ball, twin: Model | None) -> list[Entry]:
         APGD(name="apgd-dlr", num_steps=20, loss="dlr"),
         *([] if twin is None else [TransferPGD(name="transfer", num_steps=10, source=twin, any_iterate=True)]),
         RandomNoise(draws=10),
-        Square(name="square", num_queries=50),
+        Square(name="square", num_queries=200),
     ]
     return worst_case(ball, attacks)
 

@@ -69,6 +69,7 @@ def evaluate(
         ledger = ledgers.Ledger(folder, workers.rank)
         workers.wait()  # every worker has read the parts before the first one grows
         Judge(case, plan, sample, ledger, radii).run(sample.batches(workers.rank, workers.count), watch)
+        require_steady(case, sample, header["made_with"]["answers"])
         workers.wait()
         merged = ledgers.merge(folder) if workers.rank == 0 else None
         workers.wait()
@@ -81,6 +82,15 @@ def answers(case: Case, sample: Sample) -> list[list[float]]:
     with at_rest(case.model):
         _, logits = decide(case.model, unit(pixels))
     return [[float(f"{score:.12g}") for score in scores] for scores in logits.nan_to_num(0.0, 0.0, 0.0).tolist()]
+
+
+def require_steady(case: Case, sample: Sample, before: list[list[float]]) -> None:
+    """Nothing, or an error where the model says at the end what it did not say at the beginning."""
+    if not are_alike(before, answers(case, sample)):
+        raise InputError(
+            "the model gives the first images other logits than before it was attacked: it keeps something between "
+            "calls, so that no claim about it could be repeated; let it answer each image by itself"
+        )
 
 
 def require_same_answers(

@@ -3,8 +3,8 @@
 Every suite begins with the clean predictions and the measurements, then takes L-inf before L2 so that L2 can
 reuse what L-inf broke. In a norm: the published attack on all examples, the probes that findings need, then the
 attacks of the worst case, each on those still standing. Random noise and Square come last, since their findings
-ask what gradients missed. At the very end, so that a ledger can grow by it, `strong` and `full` search in whole grey
-levels for what rounding undid.
+ask what gradients missed. At the very end, so that a ledger can grow by it, `fast`, `strong` and `full` search in
+whole grey levels for what rounding undid.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,22 +29,23 @@ ASKED_AGAIN = 20  # the fewest examples at which a model is asked whether it rep
 class Outline:
     """What tells suites apart: their attacks, and how many examples the probes that findings need look at.
 
-    published: how many examples the published attack runs on; None for all. levels: whether the search in whole grey
-    levels ends it.
+    published: how many examples the published attack runs on; None for all. levels: with how many queries the search
+    in whole grey levels ends it; None for no such search.
     """
 
     attacks: Attacks
     probes: int
     published: int | None = None
-    levels: bool = False
+    levels: int | None = None
 
 
 SUITES = {
-    "fast": Outline(attacks=arsenal.fast, probes=20, published=50),  # 100 steps on all would take the whole minute
+    # published: 100 steps on all would take the whole minute
+    "fast": Outline(attacks=arsenal.fast, probes=20, published=50, levels=200),
     "paper": Outline(attacks=arsenal.paper, probes=200),
     "alternatives": Outline(attacks=arsenal.alternatives, probes=0),
-    "strong": Outline(attacks=arsenal.strong, probes=500, levels=True),
-    "full": Outline(attacks=arsenal.full, probes=1000, levels=True),
+    "strong": Outline(attacks=arsenal.strong, probes=500, levels=1000),
+    "full": Outline(attacks=arsenal.full, probes=1000, levels=1000),
 }
 
 
@@ -84,8 +85,8 @@ def plan(
         if norm == "l2" and "linf" in balls:
             entries.append(arsenal.reuse(ball))
         entries += outline.attacks(ball, twin)
-    if outline.levels:
-        searches = [arsenal.level_search(balls[norm]) for norm in sorted(balls, reverse=True)]
+    if outline.levels is not None:
+        searches = [arsenal.level_search(balls[norm], outline.levels) for norm in sorted(balls, reverse=True)]
         for side_by_side in zip_longest(*searches):  # by attack, then norm: a new one comes last
             entries += [line for line in side_by_side if line is not None]
     if also is not None:

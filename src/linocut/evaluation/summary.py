@@ -8,6 +8,7 @@ from linocut.evaluation.findings import FAIL, OK, Finding
 from linocut.evaluation.record import Record
 
 _NORMS = {"linf": "L-inf", "l2": "L2"}
+ENOUGH = 20  # images on which guessing shows
 
 
 def as_json(record: Record, findings: list[Finding], folder: Path) -> dict[str, Any]:
@@ -30,6 +31,7 @@ def as_json(record: Record, findings: list[Finding], folder: Path) -> dict[str, 
             }
             for norm, eps in record.norms.items()
         },
+        "notes": notes(record),
         "findings": [finding.as_json() for finding in findings],
         "failed": failed(findings),
     }
@@ -44,6 +46,26 @@ def not_applicable(record: Record, norm: str) -> list[str]:
     """The entries that found nothing to hold on to in this model."""
     names = record.names(norm=norm)
     return [name for name in names if record.of[name] and not record.ran(name)]
+
+
+def notes(record: Record) -> list[str]:
+    """What a reader must know about the numbers: a model that guesses, and finds that it may have meant to reject."""
+    classes, told = len(record.settings.get("classes", ())), []
+    if classes and record.clean.n >= ENOUGH and record.clean.interval[0] <= 100 / classes:
+        told.append(
+            f"Clean accuracy is no better than chance (1 in {classes}): are the labels in the model's order, and does "
+            "it take images in [0,1]?"
+        )
+    for norm in record.norms:
+        rows = [row for name in record.counting(norm) for row in record.of[name].values() if row.broken]
+        taken = {row.example for row in rows if row.prediction < classes}
+        rejected = {row.example for row in rows} - taken
+        if classes and rejected:
+            told.append(
+                f"{_NORMS[norm]}: {len(rejected)} of the {len(taken | rejected)} images that fell were given a class "
+                "that the data do not have. If that is a detector's rejection, they are not the attacker's success."
+            )
+    return told
 
 
 def accuracy_lines(record: Record) -> list[tuple[str, str, str, str, str]]:

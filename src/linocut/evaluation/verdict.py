@@ -86,7 +86,8 @@ class Verdict:
     def __repr__(self) -> str:
         told = [line for line in summary.finding_lines(self.findings) if line[0] not in (OK, NOT_APPLICABLE)]
         checks = summary.aligned(told) if told else ["no check fails or warns"]
-        return "\n".join([*summary.aligned(summary.accuracy_lines(self.record)), "", *checks])
+        table = summary.aligned(summary.accuracy_lines(self.record))
+        return "\n".join([*table, *summary.notes(self.record), "", *checks])
 
     def _judged(self, norm: str) -> str:
         if norm not in self.record.norms:

@@ -88,6 +88,7 @@ def judge_of(folder: Path, device: torch.device, place: str | None = None) -> Mo
 def verify(folder: Path, model: Model, device: torch.device, record: Record | None = None) -> Verification:
     """Whether the image of every row that says "broken" is there, unaltered, inside the ball and misclassified.
 
+    An image that breaks the model fails too where its row denies it.
     A row that contradicts itself or the clean one fails too, and so does one that is missing in a finished ledger,
     though they are not counted as claims: accuracies are reckoned from rows. Of a packed ledger only the images it
     keeps are asked for. `record` saves reading it again.
@@ -96,12 +97,13 @@ def verify(folder: Path, model: Model, device: torch.device, record: Record | No
     with at_rest(model):
         natural, batch_of = _natural(pictures, record, model, device, outcome)
         for norm, name, rows in claims(record, None if record.packed is None else natural):
-            by_batch: dict[int, list[Row]] = defaultdict(list)
+            by_batch: dict[int, list[Row]] = defaultdict(list, {batch: [] for batch in pictures.batches(name)})
             for row in rows:
                 by_batch[batch_of.get(row.example, -1)].append(row)
+            held = {example: row.label for example, row in record.of[name].items() if not row.broken}
             threat = ThreatModel(norm, record.entries[name]["eps"])  # type: ignore[arg-type]
             for batch, some in sorted(by_batch.items()):
-                _check(pictures, name, batch, some, natural, threat, model, device, outcome)
+                _check(pictures, name, batch, some, held, natural, threat, model, device, outcome)
     outcome.failures += contradictions(record, None if record.packed is None else natural)
     outcome.unfinished = not is_finished(folder)
     if not outcome.unfinished:
@@ -153,7 +155,8 @@ def _natural(pictures: Pictures, record: Record, model: Model, device: torch.dev
     return natural, batch_of
 
 
-def _check(pictures: Pictures, name, batch, rows, natural, threat, model, device, outcome: Verification) -> None:
+def _check(pictures: Pictures, name, batch, rows, held, natural, threat, model, device, outcome: Verification) -> None:
+    """Asks the model about a shard: the rows that claim an image of it, and those (`held`, by label) that deny one."""
     missing = "its image was not kept"
     try:
         shard = pictures.adversarial(name, batch)
@@ -183,6 +186,13 @@ def _check(pictures: Pictures, name, batch, rows, natural, threat, model, device
             outcome.confirmed += 1
         else:
             (outcome.close if close else outcome.failures).append(f"{name}, example {row.example}: {reason}")
+    for example, at in place.items():
+        label = held.get(example)
+        if label is None or example not in natural or guesses[at] == label:
+            continue  # most were saved by a second look
+        image, start = shard["image"][at : at + 1], unit(natural[example][None])
+        if bool(holds(threat, image, start).all()) and not is_close(logits[at], int(guesses[at]), label):
+            outcome.failures.append(f"{name}, example {example}: its image breaks the model, and its row denies it")
 
 
 def _leads_by_little(scores: torch.Tensor, label: int) -> bool:

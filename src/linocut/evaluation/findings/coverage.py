@@ -2,7 +2,7 @@
 
 import math
 
-from linocut.evaluation.findings.finding import FAIL, OK, WARN, Finding, points, skipped
+from linocut.evaluation.findings.finding import FAIL, OK, WARN, Finding, met_nobody, nobody_met, points, skipped
 from linocut.evaluation.record import Record
 
 
@@ -11,6 +11,8 @@ def black_box(record: Record, norm: str) -> Finding:
     only, tried = _missed_by_gradients(record, norm, "query")
     if not tried:
         return skipped("black-box", norm, "No black-box attack was run.")
+    if nobody_met(record, ["clean"]):
+        return met_nobody("black-box", norm)
     share = 100 * len(only) / tried
     return Finding(
         code="black-box",
@@ -27,6 +29,8 @@ def noise(record: Record, norm: str) -> Finding:
     only, tried = _missed_by_gradients(record, norm, "noise")
     if not tried:
         return skipped("noise", norm, "No random noise was tried.")
+    if nobody_met(record, ["clean"]):
+        return met_nobody("noise", norm)
     return Finding(
         code="noise",
         norm=norm,
@@ -139,7 +143,13 @@ def _missed_by_gradients(record: Record, norm: str, kind: str) -> tuple[set[int]
         # An example that gradients broke first never met the attack, and would not have counted.
         limit = record.entries[name]["limit"]
         tried |= set(record.of[name]) | (gradient if limit is None else set())
-    return record.broken_by(names) - gradient, len(tried)
+    only = record.broken_by(names) - gradient
+    if norm == "l2" and "linf" in record.norms:
+        # What such an attack found in L-inf breaks these in L2 before they meet one here.
+        found, _ = _missed_by_gradients(record, "linf", kind)
+        taken_over = (record.broken_by(record.counting(norm, kind="reuse")) & found) - gradient
+        only, tried = only | taken_over, tried | taken_over
+    return only, len(tried)
 
 
 def _published_gap(record: Record) -> float | None:

@@ -1,9 +1,10 @@
 """What a finding is, and how counts become points."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from linocut.evaluation.record import Share
+from linocut.evaluation.record import Record, Share
 
 OK, WARN, FAIL, NOT_APPLICABLE = "ok", "warn", "fail", "not applicable"
 
@@ -28,15 +29,29 @@ def skipped(code: str, norm: str | None, sentence: str) -> Finding:
     return Finding(code=code, norm=norm, status=NOT_APPLICABLE, sentence=sentence)
 
 
+def nobody_met(record: Record, names: Iterable[str]) -> bool:
+    """Whether these entries ran and met no example that is classified rightly, so that they say nothing."""
+    examples = {example for name in names for example in record.of.get(name, {})}
+    return bool(examples) and examples <= record.wrong()
+
+
+def met_nobody(code: str, norm: str | None) -> Finding:
+    """The finding of a check whose attacks met nobody."""
+    return skipped(code, norm, "Its attacks met no example that is classified rightly.")
+
+
 def points(weak: Share, strong: Share) -> float:
     """By how many percentage points `weak` lies above `strong`."""
     return weak.percent - strong.percent
 
 
-def status_of_gap(weak: Share, strong: Share) -> str:
-    """FAIL when `weak` lies more than half a point above `strong`.
+def status_of_gap(weak: Share, strong: Share, *, most: float = 0.5) -> str:
+    """OK up to `most` points by which `weak` lies above `strong`, else WARN for a single example and FAIL for more.
 
-    With few examples one of them is several points; that still fails, because an alarm costs a look and a miss costs
-    a wrong result. The finding's numbers say how many examples it rests on.
+    With few examples one is several points, and an attack that stops at the first find may find or miss it by chance.
+    The finding's numbers say how many examples it rests on.
     """
-    return OK if points(weak, strong) <= 0.5 else FAIL
+    gap = points(weak, strong)
+    if gap <= most:
+        return OK
+    return FAIL if gap * weak.n > 150 else WARN  # an example is 100 / n points

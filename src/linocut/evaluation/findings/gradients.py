@@ -1,6 +1,16 @@
 """Does the gradient say anything: zero-gradient, randomness, surrogate."""
 
-from linocut.evaluation.findings.finding import FAIL, OK, WARN, Finding, points, skipped, status_of_gap
+from linocut.evaluation.findings.finding import (
+    FAIL,
+    OK,
+    WARN,
+    Finding,
+    met_nobody,
+    nobody_met,
+    points,
+    skipped,
+    status_of_gap,
+)
 from linocut.evaluation.record import Record
 
 GRADIENT, REPEAT = "measure/gradient", "measure/repeat"
@@ -65,13 +75,15 @@ def surrogate(record: Record, norm: str) -> Finding:
             if tried
             else "The suite compares the surrogate with no other gradient.",
         )
+    if nobody_met(record, [base]):
+        return met_nobody("surrogate", norm)
     numbers, gaps, statuses = {}, {}, {OK}
     for name in rivals:
         own, rival = record.after(base, record.of[name]), record.after(name, record.of[base])
         numbers[name.removeprefix(f"{norm}/")] = {"surrogate": own.as_json(), "rival": rival.as_json()}
         gaps[RIVALS[name.removeprefix(f"{norm}/")]] = points(own, rival)
         statuses.add(status_of_gap(own, rival))
-    status, worst = FAIL if FAIL in statuses else OK, max(0.0, *gaps.values())
+    status, worst = next(one for one in (FAIL, WARN, OK) if one in statuses), max(0.0, *gaps.values())
     stronger = " or ".join(rival for rival, gap in gaps.items() if gap > 0)
     return Finding(
         code="surrogate",

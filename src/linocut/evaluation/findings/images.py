@@ -1,6 +1,6 @@
 """Are the images what they seem: quantised, leak."""
 
-from linocut.evaluation.findings.finding import FAIL, NOT_APPLICABLE, OK, WARN, Finding, points
+from linocut.evaluation.findings.finding import FAIL, NOT_APPLICABLE, OK, WARN, Finding, points, status_of_gap
 from linocut.evaluation.record import Record, Share
 
 SEEN = "measure/seen"
@@ -27,7 +27,7 @@ def quantised(record: Record, norm: str) -> Finding:
     return Finding(
         code="quantised",
         norm=norm,
-        status=FAIL if rise > 1 else WARN if rise > 0 else OK,
+        status=status_of_gap(rounded, exact, most=1) if rise > 1 else WARN if rise > 0 else OK,
         sentence=f"{how} the adversarial images leave {rounded.percent:.2f} %, unrounded "
         f"{exact.percent:.2f} % (n = {exact.n}).",
         advice="Part of the attack lives below one grey level and dies in a PNG: report both." if rise > 0 else "",
