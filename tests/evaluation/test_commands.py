@@ -370,3 +370,15 @@ def test_the_header_asks_for_the_same_from_any_folder(linocut, tmp_path, monkeyp
 def test_a_device_that_is_not_there_is_refused(name, told):
     with pytest.raises(InputError, match=told):
         device_of(name)
+
+
+def test_training_images_that_cannot_be_read_are_told(linocut, tmp_path, caplog):
+    """Else the check for a leak would be left out in silence."""
+    arrays = dict(np.load(tmp_path / "pictures.npz"))
+    arrays["x_train"] = arrays["x_train"].astype(np.float32)
+    np.savez(tmp_path / "pictures.npz", **arrays)
+    done = linocut("evaluate", "strangers:linear", *QUICK, "--suite", "apgd-ce", "--out", "ledger", "--json")
+    assert done.exit_code == 0
+    (leak,) = (finding for finding in json.loads(done.stdout)["findings"] if finding["code"] == "leak")
+    assert leak["status"] == "not applicable"
+    assert any("whether judged images were trained on is not asked" in told for told in caplog.messages)

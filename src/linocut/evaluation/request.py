@@ -1,6 +1,7 @@
 """What a user asks for, turned into a case, a plan and a sample."""
 
 import json
+import logging
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -25,6 +26,8 @@ from linocut.evaluation.workers import Workers
 from linocut.models import load as load_model
 from linocut.models import read_card
 from linocut.models.devices import device_named
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,5 +195,6 @@ def _training_images(request: Request) -> frozenset[bytes] | None:
         return None
     try:
         return frozenset(pixel_digests(_data(request, "train").pixels))
-    except InputError:
+    except InputError as reason:  # not there, or damaged: the reader is told which
+        LOG.warning("whether judged images were trained on is not asked: %s", reason)
         return None
