@@ -143,13 +143,7 @@ def _missed_by_gradients(record: Record, norm: str, kind: str) -> tuple[set[int]
         # An example that gradients broke first never met the attack, and would not have counted.
         limit = record.entries[name]["limit"]
         tried |= set(record.of[name]) | (gradient if limit is None else set())
-    only = record.broken_by(names) - gradient
-    if norm == "l2" and "linf" in record.norms:
-        # What such an attack found in L-inf breaks these in L2 before they meet one here.
-        found, _ = _missed_by_gradients(record, "linf", kind)
-        taken_over = (record.broken_by(record.counting(norm, kind="reuse")) & found) - gradient
-        only, tried = only | taken_over, tried | taken_over
-    return only, len(tried)
+    return record.broken_by(names) - gradient, len(tried)
 
 
 def _published_gap(record: Record) -> float | None:
