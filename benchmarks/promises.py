@@ -58,7 +58,7 @@ def main() -> None:
     told = parser.parse_args()
     found = [kept(folder, told.root, told.count) for folder in told.folders]
     if told.write:
-        print(write_result("promises-cifar-10", {"found": found}))
+        print(write_result(f"promises-{told.folders[0].parts[-3]}", {"found": found}))
 
 
 if __name__ == "__main__":
