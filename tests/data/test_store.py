@@ -15,6 +15,7 @@ import torch
 
 from linocut.data import folders, load, store
 from linocut.data.plan import AHEAD, CHUNK, Plan, usable_cores
+from linocut.files import beside
 
 
 @pytest.fixture
@@ -123,10 +124,17 @@ def test_a_full_disk_is_done_without_and_leaves_nothing(pictures, monkeypatch):
     assert not list((pictures / ".linocut-cache").iterdir())
 
 
+def test_a_cache_can_be_read_by_whom_the_user_lets(pictures, tmp_path):
+    load("folder", pictures)
+    (tmp_path / "plain").touch()
+    (made,) = (pictures / ".linocut-cache").iterdir()
+    assert made.stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
 def test_a_failure_on_the_way_leaves_no_file(tmp_path):
     def half():
-        with store.whole_or_nothing(tmp_path / "x") as stream:
-            stream.write(b"half")
+        with beside(tmp_path / "x") as unfinished:
+            unfinished.write_bytes(b"half")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from linocut.adapters import onnx_graph as graph
 from linocut.errors import InputError
+from linocut.files import whole_file
 from linocut.models import Defended
-from linocut.models.files import whole_file
 from linocut.transform.modules import AdaptiveBlur, AdaptiveCodebook, EssentialFeatures, FixedCodebook
 from linocut.transform.settings import BlurRule, PaletteRule
 

@@ -38,8 +38,8 @@ def import_weights(
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Turn somebody else's .pt file into a folder that linocut loads; code inside it is never run."""
+    from linocut.files import sha256_of
     from linocut.models import Architecture, Card, save
-    from linocut.models.files import sha256_of
     from linocut.models.foreign import read_pt
 
     named = Architecture(name=architecture, num_classes=num_classes, in_channels=in_channels)

@@ -9,9 +9,6 @@ import hashlib
 import json
 import math
 import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -20,6 +17,7 @@ import torch
 
 from linocut.data.dataset import Images, content_digest
 from linocut.data.plan import Plan, Progress
+from linocut.files import beside
 
 MARK = b"linocut1"
 FOOTER = 8 + len(MARK) + 32
@@ -28,7 +26,7 @@ BLOCK = 16 * 2**20
 
 def write(path: Path, plan: Plan, key: str, progress: Progress | None = None) -> None:
     """Decode the plan into a file that appears under its name whole or not at all."""
-    with whole_or_nothing(path) as stream:
+    with beside(path) as unfinished, unfinished.open("wb") as stream:
         digest = hashlib.sha256()
         labels = []
         for pixels, part in plan.batches(progress):
@@ -100,19 +98,3 @@ def _hash(digest: "hashlib._Hash", content: np.ndarray) -> "hashlib._Hash":
     for start in range(0, len(content), BLOCK):
         digest.update(content[start : start + BLOCK].data)
     return digest
-
-
-@contextmanager
-def whole_or_nothing(path: Path) -> Iterator[IO[bytes]]:
-    """A stream to a temporary neighbour that takes the name `path` once it is closed without an error."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

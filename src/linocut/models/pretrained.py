@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from linocut.errors import InputError
+from linocut.files import write_whole
 from linocut.models.card import Card, SavedCard
 from linocut.models.defended import Defended
-from linocut.models.files import write_whole
 from linocut.models.store import CARD_FILE, CONFIG_FILE, load, pack
 
 WEIGHTS_FILE, README_FILE = "model.safetensors", "README.md"

@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from linocut.errors import InputError
+from linocut.files import write_whole
 from linocut.models.card import MOST_BYTES, Card, SavedCard
 from linocut.models.defended import Defended
-from linocut.models.files import write_whole
 from linocut.models.tensors import read_tensors, shapes_of, without_loss
 
 if TYPE_CHECKING:

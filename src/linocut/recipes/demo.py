@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from linocut.models.files import write_whole
+from linocut.files import write_whole
 from linocut.recipes.demo_photographs import photograph_sections
 from linocut.recipes.reproduce import overview, verdict
 from linocut.recipes.reproduce.reproduction import Reproduction, prepare

@@ -1,12 +1,11 @@
 """Writes the page and the tables of some ledgers."""
 
 import importlib.util
-import os
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
 from linocut.errors import InputError
+from linocut.files import write_whole
 
 PAGE = "report.html"
 
@@ -33,7 +32,7 @@ def write(folders: Sequence[Path], out: Path, *, title: str | None = None) -> Pa
         "tables.csv": tables.as_csv(models),
     }
     for name, text in texts.items():
-        _put(out / name, text)
+        write_whole(out / name, text.encode())
     return out / PAGE
 
 
@@ -41,17 +40,3 @@ def require_jinja() -> None:
     """Nothing, or an error where the page could not be written for want of a package."""
     if importlib.util.find_spec("jinja2") is None:
         raise InputError("a report needs Jinja: pip install 'linocut[report]'")
-
-
-def _put(path: Path, text: str) -> None:
-    """Writes a file so that the old one stays whole until the new one is."""
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_text(text, encoding="utf-8")
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as reason:
-        raise InputError(f"{path} cannot be written ({reason.strerror or reason}): choose another --out") from reason

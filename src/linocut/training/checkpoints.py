@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from linocut.errors import InputError
-from linocut.models.files import remove_unfinished, sha256_of, write_whole
+from linocut.files import remove_unfinished, sha256_of, write_whole
 from linocut.models.seal import sealed, unsealed
 from linocut.models.tensors import Shapes, read_tensors, shapes_of
 from linocut.training.config import TrainingConfig

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from linocut.models.files import whole_file
+from linocut.files import whole_file
 from linocut.training.journal import read_log
 
 

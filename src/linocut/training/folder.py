@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from linocut.errors import InputError
-from linocut.models.files import write_whole
+from linocut.files import write_whole
 from linocut.models.locks import lock_file, taken
 from linocut.training.config import TrainingConfig
 from linocut.training.journal import LOG_FILE

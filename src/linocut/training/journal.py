@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from linocut.errors import InputError
-from linocut.models.files import write_whole
+from linocut.files import write_whole
 
 LOG_FILE = "log.jsonl"
 

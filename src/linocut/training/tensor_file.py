@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import torch
 
-from linocut.models.files import whole_file
+from linocut.files import whole_file
 from linocut.models.tensors import NAMES
 
 PIECE = 1 << 24  # bytes copied at a time

@@ -2,11 +2,11 @@
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from linocut.errors import InputError
+from linocut.files import write_whole
 
 FORMAT = "linocut-codebook-1"
 MOST_BYTES = 1 << 20
@@ -16,21 +16,7 @@ def write(path: Path, content: dict[str, Any]) -> None:
     """Write colours and origin under the name `path`; the old file stays whole until the new one is."""
     body = {"format": FORMAT, **content}
     text = json.dumps({**body, "sha256": _seal(body)}, indent=1)
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Not mkstemp: its files are for their owner alone, and a codebook is made to be handed on.
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-        with temporary.open("w", encoding="utf-8") as stream:
-            stream.write(text + "\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+    write_whole(path, (text + "\n").encode())
 
 
 def read(path: Path) -> dict[str, Any]:

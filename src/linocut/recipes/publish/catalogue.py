@@ -12,8 +12,8 @@ import torch
 import linocut
 from linocut.errors import InputError
 from linocut.evaluation import header as headers
+from linocut.files import TEMPORARY_SUFFIX, write_whole
 from linocut.models.devices import name_of
-from linocut.models.files import TEMPORARY_SUFFIX, write_whole
 from linocut.models.seal import sealed, unsealed
 
 DATA = {"images of": "data", "values an image": "dimensions", "hash": "data_hash", "split": "split", "seed": "seed"}

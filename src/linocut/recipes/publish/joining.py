@@ -11,7 +11,7 @@ import torch
 from linocut.errors import InputError
 from linocut.evaluation import shards
 from linocut.evaluation.record import Record
-from linocut.models.files import UNFINISHED
+from linocut.files import UNFINISHED
 from linocut.recipes.publish.catalogue import Catalogue, data_set_of
 from linocut.recipes.publish.finished import work_at
 from linocut.recipes.publish.pages import lines_of, write_pages

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from linocut.evaluation.record import Record
-from linocut.models.files import write_whole
+from linocut.files import write_whole
 from linocut.recipes.publish import provenance
 from linocut.recipes.publish.catalogue import Catalogue
 from linocut.recipes.publish.finished import work_at

@@ -16,7 +16,7 @@ from linocut.evaluation import shards
 from linocut.evaluation.packing import MOST_WEIGHTS, Parcel, pack
 from linocut.evaluation.record import Record
 from linocut.evaluation.verify import Verification, judge_of, verify
-from linocut.models.files import write_whole
+from linocut.files import write_whole
 from linocut.recipes.publish.catalogue import Catalogue, data_set_of, made_on
 from linocut.recipes.publish.finished import Finished
 from linocut.recipes.publish.wording import Wording, roots_of

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import cast
 
 from linocut.errors import InputError
+from linocut.files import UNFINISHED
 from linocut.models import load, read_card
-from linocut.models.files import UNFINISHED
 from linocut.recipes.reproduce.work import Precision
 from linocut.training.config import TrainingConfig
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import linocut
 from linocut.errors import InputError
-from linocut.models.files import write_whole
+from linocut.files import write_whole
 from linocut.recipes.reproduce.inheritance import trained_in
 from linocut.recipes.reproduce.plan import Plan
 from linocut.recipes.reproduce.scales import Numerics

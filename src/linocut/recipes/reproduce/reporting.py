@@ -7,7 +7,7 @@ from typing import Any
 import linocut
 from linocut.data.catalogue import ENTRIES
 from linocut.evaluation.record import Record
-from linocut.models.files import write_whole
+from linocut.files import write_whole
 from linocut.recipes.reproduce import overview, verdict
 from linocut.recipes.reproduce.departures import departures
 from linocut.recipes.reproduce.judging import Evaluate

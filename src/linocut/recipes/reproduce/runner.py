@@ -5,7 +5,7 @@ import time
 from typing import Any, Protocol
 
 from linocut.errors import InputError
-from linocut.models.files import TEMPORARY_SUFFIX
+from linocut.files import TEMPORARY_SUFFIX
 from linocut.recipes.reproduce import locks, plan_file, stamps
 from linocut.recipes.reproduce.making import FitCodebook, Train
 from linocut.recipes.reproduce.plan import Plan

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from linocut.errors import InputError
-from linocut.models.files import sha256_of, write_whole
+from linocut.files import sha256_of, write_whole
 from linocut.models.seal import sealed, unsealed
 from linocut.recipes.reproduce.step import Step, Workshop, digest
 
