@@ -100,6 +100,21 @@ def test_what_is_wrong_is_told_in_a_line(pictures, tmp_path):
     assert run("fit", "folder", "--root", pictures, "--k", 0, "--out", tmp_path / "a.json", status=2) == ""
 
 
+def test_a_figure_never_takes_the_place_of_another_file(pictures, tmp_path):
+    pytest.importorskip("matplotlib")
+    one, book = pictures / "cat" / "0.png", tmp_path / "book.png"
+    run("fit", "folder", "--root", pictures, "--image-size", 16, "--k", 3, "--out", book)
+    for verb, taken in (
+        (("compare", pictures), one),
+        (("compare", one, "--codebook", book), book),
+        (("show", book), book),
+        (("fit", "folder", "--root", pictures, "--k", 3, "--out", tmp_path / "a.png"), tmp_path / "A.png"),
+    ):
+        before = taken.read_bytes() if taken.exists() else None
+        assert run(*verb, "--figure", taken, status=2) == ""
+        assert (taken.read_bytes() if taken.exists() else None) == before
+
+
 def test_a_figure_that_cannot_be_drawn_is_refused_before_any_work(pictures, tmp_path, monkeypatch):
     book = tmp_path / "book.json"
     fit = ("fit", "folder", "--root", pictures, "--image-size", 16, "--k", 3, "--out")

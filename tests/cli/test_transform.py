@@ -216,6 +216,20 @@ def test_a_figure_that_cannot_be_drawn_is_refused_before_any_file(folder, tmp_pa
         assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("taken", ["in/a.png", "in/link.png", "other/../in/a.png", "out/a.png", "out/explained/b.png"])
+def test_a_figure_never_takes_the_place_of_another_file(folder, tmp_path, taken):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "in" / "link.png").symlink_to("a.png")
+    before = (folder / "a.png").read_bytes()
+    inputs = (folder / "a.png", folder / "b.bmp")
+    result = transform(*inputs, "--out", tmp_path / "out", "--explain", "--figure", tmp_path / taken)
+    assert result.exit_code == 2
+    assert "give the figure a name of its own" in result.stderr
+    assert (folder / "a.png").read_bytes() == before
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_figure_that_cannot_be_written_exits_with_one_since_the_files_are(folder, tmp_path):
     pytest.importorskip("matplotlib")
     (tmp_path / "steps.png").mkdir()

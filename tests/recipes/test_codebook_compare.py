@@ -108,5 +108,5 @@ def test_figures(pictures, tmp_path):
     for path in (tmp_path / "out" / "a.png", tmp_path / "2.png"):
         with Image.open(path) as drawn:
             assert drawn.width > 1000
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(InputError, match="could not write"):
         save_figure(palette_figure(FixedCodebook(colors=[[9]]), "title"), tmp_path / "0.png" / "b.png")

@@ -39,6 +39,7 @@ def fit(
     from linocut.recipes.codebook import fit_on
 
     figures.check(figure)
+    figures.keep_off(figure, [out])
     book = fit_on(name, root, image_size, k=k, r=r, builder=builder, sample=sample, seed=seed)
     book.save(out)
     _tell(book, out, figure, as_json)
@@ -55,6 +56,7 @@ def show(
     from linocut.transform.modules import FixedCodebook
 
     figures.check(figure)
+    figures.keep_off(figure, [file])
     _tell(FixedCodebook.load(file), file, figure, as_json)
 
 
@@ -79,7 +81,9 @@ def compare(
     from linocut.transform.modules import FixedCodebook
 
     figures.check(figure)
-    pictures = codebook_compare.Pictures.of(file_plan.find(inputs))
+    found = file_plan.find(inputs)
+    figures.keep_off(figure, found if codebook is None else [*found, codebook])
+    pictures = codebook_compare.Pictures.of(found)
     for reason in pictures.left_out:
         typer.echo(f"left out: {file_plan.as_one_line(reason)}", err=True)
     book = FixedCodebook.load(codebook) if codebook else codebook_compare.own_codebook(pictures, r)

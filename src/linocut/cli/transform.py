@@ -77,6 +77,7 @@ def transform(
     where = device_choice.choose(device)
     dispatch.backend(features.settings()["backend"], where)  # one that does not work here is refused before any file
     jobs = file_plan.plan(inputs, out, explain=explain)
+    figures.keep_off(figure, (path for job in jobs for path in (job.source, job.target, job.panel) if path))
     read = {job.source.resolve() for job in jobs}
     others = [path for path in file_plan.passed_over(inputs) if path.resolve() not in read]
     transform_files.prepare_folder(out)

@@ -1,9 +1,11 @@
 """Figures for papers: made without a window, written as PNG, SVG or PDF."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from linocut.errors import InputError
+from linocut.files import whole_file
 
 ENDINGS = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
 _UNDATED = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same figure gives the same file
@@ -14,6 +16,20 @@ def check(path: Path | None) -> None:
     if path is not None:
         _format_of(path)
         _figure_class()
+
+
+def keep_off(path: Path | None, others: Iterable[Path]) -> None:
+    """Nothing, or an InputError where the figure would take the place of a file that is read or written besides."""
+    if path is None:
+        return
+    place = _place(path)
+    for other in others:
+        if _place(other) == place:
+            raise InputError(f"--figure {path} would be written over {other}: give the figure a name of its own")
+
+
+def _place(path: Path) -> str:
+    return str(path.resolve()).casefold()  # some disks take names that differ only in case for one
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -37,13 +53,10 @@ def _format_of(path: Path) -> str:
 
 
 def save_figure(figure: Any, path: Path) -> None:
-    """Write the figure in the format that its name asks for; text stays text in SVG and PDF."""
+    """Write the figure, whole or not at all, in the format that its name asks for; text stays text in SVG and PDF."""
     kind = _format_of(path)
     from matplotlib import rc_context
 
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with rc_context({"svg.fonttype": "none", "svg.hashsalt": "linocut", "pdf.fonttype": 42}):
-            figure.savefig(path, format=kind, metadata=_UNDATED[kind])
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
+    alike = rc_context({"svg.fonttype": "none", "svg.hashsalt": "linocut", "pdf.fonttype": 42})
+    with whole_file(path) as unfinished, alike:
+        figure.savefig(unfinished, format=kind, metadata=_UNDATED[kind])
