@@ -1,6 +1,8 @@
 """The compiled CPU backend where it must hold up: in forked workers, under several threads, far from all centres."""
 
+import errno
 import multiprocessing
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -12,7 +14,7 @@ from linocut.transform.kernels import dispatch, numpy_loop
 from linocut.transform.modules import EssentialFeatures
 from linocut.transform.settings import NO_BLUR, PaletteRule
 
-pytest.importorskip("numba")
+numba = pytest.importorskip("numba")
 
 
 class Transformed(Dataset):
@@ -49,6 +51,54 @@ def test_calls_from_several_threads(draw, two_threads):
     with ThreadPoolExecutor(4) as pool:
         parts = pool.map(lambda i: transform(images[i : i + 3]), range(0, 24, 3))
         assert torch.equal(torch.cat(list(parts)), wanted)
+
+
+def twice(x):
+    return 2 * x
+
+
+@pytest.fixture
+def compile_twice(tmp_path, monkeypatch):
+    """Compiles `twice` with its cache in tmp_path, as another process would; says what it came to and from where."""
+    from linocut.transform.kernels.numba_compiled import compiled
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def call():
+        loop = compiled(twice)
+        return loop(4), "kept" if loop.stats.cache_hits else "compiled"
+
+    return call
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+@pytest.mark.parametrize("left", [0, 5, 40])
+def test_a_torn_cache_costs_one_compilation(tmp_path, compile_twice, ending, left):
+    assert [compile_twice(), compile_twice()] == [(8, "compiled"), (8, "kept")]
+    (file,) = tmp_path.rglob(f"*.{ending}")
+    file.write_bytes(file.read_bytes()[:left])
+    assert [compile_twice(), compile_twice()] == [(8, "compiled"), (8, "kept")]
+
+
+def test_a_full_disk_keeps_no_loop_and_computes(tmp_path, compile_twice, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        assert [compile_twice(), compile_twice()] == [(8, "compiled"), (8, "compiled")]
+    compile_twice()
+    (index,) = tmp_path.rglob("*.nbi")
+    index.write_bytes(b"")
+    monkeypatch.setattr(os, "replace", full)  # so that the torn index stays as it is
+    assert compile_twice() == (8, "compiled")
+
+
+def test_a_numba_of_another_make_is_taken_as_it_is(monkeypatch):
+    from linocut.transform.kernels import numba_compiled
+
+    monkeypatch.setattr(numba, "njit", lambda **_: lambda function: function)
+    assert numba_compiled.compiled(twice) is twice
 
 
 def crowded_corners(seed):
