@@ -3,6 +3,8 @@
 import errno
 import multiprocessing
 import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -51,6 +53,27 @@ def test_calls_from_several_threads(draw, two_threads):
     with ThreadPoolExecutor(4) as pool:
         parts = pool.map(lambda i: transform(images[i : i + 3]), range(0, 24, 3))
         assert torch.equal(torch.cat(list(parts)), wanted)
+
+
+OUTLIVING = """
+import sys, threading, time, torch
+from linocut.transform.modules import EssentialFeatures
+torch.set_num_threads(2)
+images, transform = torch.rand(8, 3, 32, 32), EssentialFeatures(backend="numba")
+wanted = transform(images) if sys.argv[1] == "used" else None
+def outlive():
+    threading.main_thread().join()
+    time.sleep(0.2)
+    painted = transform(images)
+    print(wanted is None or torch.equal(painted, wanted), flush=True)
+threading.Thread(target=outlive).start()
+"""
+
+
+@pytest.mark.parametrize("pool", ["used", "new"])
+def test_a_thread_that_outlives_the_main_one_can_still_transform(pool):
+    done = subprocess.run([sys.executable, "-c", OUTLIVING, pool], capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("True\n", 0), done.stderr
 
 
 def twice(x):

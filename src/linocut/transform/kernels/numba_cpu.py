@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 
@@ -175,8 +175,21 @@ def share(name: str, units: int, work: Callable[[int, int], None]) -> None:
         work(first, units)
         return
     step = -(-(units - first) // (12 * threads))
-    firsts = range(first, units, step)
-    list(thread_pool(os.getpid(), torch.get_num_threads()).map(work, firsts, (min(f + step, units) for f in firsts)))
+    pool = thread_pool(os.getpid(), torch.get_num_threads())
+    handed_out: list[Future[None]] = []
+    try:
+        for f in range(first, units, step):
+            try:
+                handed_out.append(pool.submit(work, f, min(f + step, units)))
+            except RuntimeError:
+                if threading.main_thread().is_alive():
+                    raise
+                work(f, min(f + step, units))  # the program is ending but for this thread: no pool takes work any more
+        for future in handed_out:
+            future.result()
+    finally:
+        for future in handed_out:
+            future.cancel()  # after an interruption nobody waits for the rest
 
 
 @cache
