@@ -150,6 +150,17 @@ def test_settings_make_the_module_again_and_show_in_its_name(draw):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, while it compiles
+@pytest.mark.parametrize("colors", [[[0, 0, 0], [255, 128, 9]], [[0], [200]]], ids=["colour", "grey"])
+def test_compiles_to_one_graph_for_all_sizes(draw, colors):
+    module = FixedCodebook(colors=colors, backend="torch")
+    torch._dynamo.reset()
+    compiled = torch.compile(module, fullgraph=True, dynamic=True, backend="aot_eager")
+    for shape in ((2, 3, 16, 20), (5, 3, 24, 8)):
+        x = draw(1, *shape)
+        assert torch.equal(compiled(x), module(x))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, while it compiles
 def test_compiles_to_one_graph(draw):
     module = FixedCodebook(colors=draw_codes(9, 3, 12), backend="torch")
     compiled = torch.compile(module, fullgraph=True, backend="aot_eager")

@@ -104,7 +104,8 @@ class FixedCodebook(TransformModule):
 
     def _check(self, x: Tensor) -> None:
         check_form(x)
-        if self.codes.shape[1] not in (1, x.shape[1]):
+        channels = self.codes.shape[1]
+        if channels != 1 and channels != x.shape[1]:  # not `in`: torch.compile knows x.shape[1] by a symbol only
             raise InputError("got grey images for a codebook of colours: fit one on grey images, or repeat the channel")
 
 
