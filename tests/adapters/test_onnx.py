@@ -171,6 +171,41 @@ def test_what_has_no_graph_is_refused(exported, tmp_path):
         write(model, tmp_path / "m.onnx", (1, 8, 8), sample=torch.rand(2, 1, 9, 9))
 
 
+@pytest.mark.parametrize(
+    ("shape", "sample", "told"),
+    [
+        ((8, 8), None, r"\(C,H,W\)"),
+        (8, None, r"\(C,H,W\)"),
+        ((1, 8, 0), None, r"\(C,H,W\)"),
+        ((2, 8, 8), None, "1 or 3 channels"),
+        ((3, 8, 8), None, "takes no images of image_shape"),
+        ((1, 8, 8), np.zeros((2, 1, 8, 8), np.float32), "torch.as_tensor"),
+        ((1, 8, 8), torch.zeros((2, 1, 8, 8), dtype=torch.uint8), r"sample.float\(\) / 255"),
+        ((1, 8, 8), torch.zeros((0, 1, 8, 8)), "the sample has shape"),
+    ],
+)
+def test_images_that_do_not_fit_are_told(tmp_path, shape, sample, told):
+    model = Defended(EssentialFeatures(), build("small-net", 10, 1)).eval()
+    with pytest.raises(InputError, match=told):
+        write(model, tmp_path / "m.onnx", shape, sample)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_codes_of_colours_want_colour_images(tmp_path):
+    model = Defended(FixedCodebook(colors=[[0, 0, 0], [9, 9, 9]]), build("small-net", 10, 1)).eval()
+    with pytest.raises(InputError, match="3 channels"):
+        write(model, tmp_path / "m.onnx", (1, 8, 8))
+
+
+def test_logits_that_are_no_numbers_are_not_believed(exported):
+    model, path, _ = exported
+    broken = Defended(model.transform, build("small-net", 10, 1), [0.1], [0.3]).eval()
+    with torch.no_grad():
+        broken.model.fc.bias.fill_(float("nan"))
+    with pytest.raises(InputError, match="PyTorch gives logits that are no finite numbers"):
+        compare(broken, path, made_up_images(4, (1, 8, 8)))
+
+
 PALETTE = ("palette", "num_colors", "pixel_labels")
 
 
@@ -264,6 +299,28 @@ def test_the_verb_checks_on_the_models_own_data_at_its_own_size(export):
     assert done.exit_code == 0, done.output
     assert "test images of digits" in done.output
     assert asked == [((1, 8, 8), (5, 1, 8, 8))]
+
+
+@pytest.mark.parametrize("size", ["-5", "0", "5000"])
+def test_a_size_that_no_image_has_is_refused(export, size):
+    asked, done = export("mnist", "--image-size", size)
+    assert (done.exit_code, asked) == (2, [])
+    assert "from 1 to 4096" in done.output
+
+
+def test_data_of_other_channels_is_refused(export, tmp_path, monkeypatch):
+    from linocut.data import Images
+    from linocut.recipes import export as recipe
+
+    def colour(name, **_):
+        labels = torch.zeros(2, dtype=torch.int64)
+        pixels = torch.zeros((2, 3, 28, 28), dtype=torch.uint8)
+        return Images(pixels=pixels, labels=labels, classes=("a",), name=name, split="test", sha256="0" * 64)
+
+    monkeypatch.setattr(recipe, "load_data", colour)
+    asked, done = export("mnist", "--data", "cifar-10")
+    assert (done.exit_code, asked) == (2, [])
+    assert "cifar-10 have 3 channels, the model takes 1" in done.output
 
 
 def test_data_that_was_asked_for_must_be_there(export, tmp_path):

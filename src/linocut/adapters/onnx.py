@@ -3,7 +3,7 @@
 import logging
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -19,7 +19,7 @@ from linocut.errors import InputError
 from linocut.files import whole_file
 from linocut.models import Defended
 from linocut.transform.modules import AdaptiveBlur, AdaptiveCodebook, EssentialFeatures, FixedCodebook
-from linocut.transform.settings import BlurRule, PaletteRule
+from linocut.transform.settings import BlurRule, PaletteRule, is_whole
 
 BATCH = 50
 
@@ -99,9 +99,8 @@ def write(
     _require_packages()
     if not isinstance(defended, Defended):
         raise InputError(f"got a {type(defended).__name__}; wanted Defended(transform, network, mean, std)")
-    sample = made_up_images(16, image_shape) if sample is None else sample.cpu()
-    if tuple(sample.shape[1:]) != tuple(image_shape) or len(sample) == 0:
-        raise InputError(f"the sample has shape {tuple(sample.shape)}, wanted (B,{','.join(map(str, image_shape))})")
+    image_shape = _checked_shape(image_shape, defended.transform)
+    sample = made_up_images(16, image_shape) if sample is None else _checked_sample(sample, image_shape)
     modes = [(module, module.training) for module in defended.modules()]  # a part may be frozen in eval mode
     tensors = chain(defended.parameters(), defended.buffers())
     device = next((tensor.device for tensor in tensors), torch.device("cpu"))
@@ -116,12 +115,43 @@ def write(
             module.training = mode
 
 
+def _checked_shape(shape: Any, transform: nn.Module | None) -> tuple[int, int, int]:
+    """(C,H,W) as Python's numbers, if the transform can take such images."""
+    if not isinstance(shape, Sequence) or len(shape) != 3 or not all(is_whole(n) and n >= 1 for n in shape):
+        raise InputError(f"image_shape must be (C,H,W), such as (1,28,28) for grey images of 28 x 28, got {shape!r}")
+    C, H, W = (int(n) for n in shape)
+    codes = transform.codes.shape[1] if isinstance(transform, FixedCodebook) else 1
+    if transform is not None and (C not in (1, 3) or codes not in (1, C)):
+        wanted = "1 or 3" if codes == 1 else f"{codes}"
+        raise InputError(f"the transform takes images of {wanted} channels, got image_shape {(C, H, W)}")
+    return C, H, W
+
+
+def _checked_sample(sample: Any, image_shape: tuple[int, int, int]) -> Tensor:
+    """The sample on the CPU, if it holds images of this shape as the model takes them."""
+    if not isinstance(sample, Tensor):
+        raise InputError(f"the sample is a {type(sample).__name__}; wanted a float32 tensor: torch.as_tensor(sample)")
+    if tuple(sample.shape[1:]) != image_shape or len(sample) == 0:
+        raise InputError(f"the sample has shape {tuple(sample.shape)}, wanted (B,{','.join(map(str, image_shape))})")
+    if sample.dtype != torch.float32:
+        hint = "sample.float() / 255" if sample.dtype == torch.uint8 else "sample.float()"
+        raise InputError(f"the sample has dtype {sample.dtype}, wanted float32 values in [0,1]: {hint}")
+    return sample.detach().cpu()
+
+
 def _export(model: ExportedModel, path: Path, image_shape: tuple[int, int, int]) -> None:
+    images = made_up_images(2, image_shape)
+    try:
+        with torch.no_grad():
+            model.rest(images)
+    except RuntimeError as reason:  # as a convolution tells of other channels than its own
+        told = str(reason).splitlines()[0]
+        raise InputError(f"the model takes no images of image_shape {image_shape}: {told:.300}") from reason
     with warnings.catch_warnings(), _without_remarks(), torch.no_grad():
         warnings.simplefilter("ignore")  # the exporter's own, about its ways
         program = torch.onnx.export(
             model,
-            (made_up_images(2, image_shape),),
+            (images,),
             dynamo=True,
             dynamic_shapes=({0: torch.export.Dim("batch")},),
             input_names=["images"],
@@ -159,6 +189,9 @@ def compare(defended: Defended, path: Path, images: Tensor) -> Agreement:
         started = time.perf_counter()
         logits = _logits(defended, batch)
         seconds["torch"] += time.perf_counter() - started
+        for whose, numbers in (("PyTorch", logits), ("onnxruntime", answers["logits"])):
+            if not np.isfinite(numbers).all():
+                raise InputError(f"{whose} gives logits that are no finite numbers, so nothing can be compared")
         apart = max(apart, float(np.abs(answers["logits"] - logits).max()))
         if not np.array_equal(answers["logits"].argmax(1), logits.argmax(1)):
             raise InputError(f"onnxruntime predicts other classes than PyTorch (logits differ by up to {apart:.3g})")

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from linocut.adapters.onnx import Agreement, write
 from linocut.data import load as load_data
+from linocut.data.loading import LARGEST_SIDE
 from linocut.errors import InputError
 from linocut.models import Card, load, read_card
 from linocut.transform.presets import PRESETS
@@ -36,10 +37,16 @@ def export(
     """
     if n < 1:
         raise InputError(f"n must be at least 1, got {n}")
+    if image_size is not None and not 1 <= image_size <= LARGEST_SIDE:
+        raise InputError(f"image_size must be a whole number from 1 to {LARGEST_SIDE}, got {image_size}")
     card = read_card(model).card
     side = image_size or (card.image_size if data in (None, card.data_set) else None)
     sample = _test_images(data or card.data_set, root, side, n, required=data is not None)
     if sample is not None:
+        found, wanted = int(sample.shape[1]), card.architecture.in_channels
+        if found != wanted:
+            told = f"the images of {data or card.data_set} have {found} channels, the model takes {wanted}"
+            raise InputError(f"{told}: give --data of such images")
         checked_on = f"test images of {data or card.data_set}"
         shape = (int(sample.shape[1]), int(sample.shape[2]), int(sample.shape[3]))
     else:
