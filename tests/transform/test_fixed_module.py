@@ -263,6 +263,19 @@ def test_a_saved_codebook_can_be_read_by_whom_the_user_lets(tmp_path):
     assert (tmp_path / "book.json").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
+def test_a_codebook_made_with_numpys_numbers_can_be_saved(tmp_path):
+    pixels = torch.arange(48, dtype=torch.uint8).view(1, 3, 4, 4)
+    books = (
+        FixedCodebook.depth(np.int64(8)),
+        FixedCodebook.fit(pixels, np.int64(4), np.float32(2)),
+        FixedCodebook.fit(pixels, 4, builder="medoids", sample=np.int64(10), seed=np.int64(1)),
+        FixedCodebook(colors=[[1]], origin={"mine": {"n": np.int64(3), "tuple": (np.float32(0.5),)}}),
+    )
+    for book in books:
+        book.save(tmp_path / "book.json")
+        assert FixedCodebook.load(tmp_path / "book.json").settings() == book.settings()
+
+
 def test_a_failed_save_keeps_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "book.json"
     FixedCodebook.depth(3).save(path)

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -29,11 +30,13 @@ def test_settings_are_plain_and_a_copy():
         "eps": np.float32(0.25),
         "bin_levels": np.int64(8),
         "kernel_sizes": np.array([5, 1]),
-        "edge_thresholds": [9],
+        "edge_thresholds": [Fraction(19, 2)],
+        "softness": Fraction(1, 10),
     }
-    module = EssentialFeatures(**given, at_least_two=np.True_)
+    module = EssentialFeatures(**given, at_least_two=np.True_, validate=np.True_)
     written = json.dumps(module.settings())
     assert json.loads(written) == module.settings()
+    assert json.loads(json.dumps(EssentialFeatures(eps=Fraction(8, 255)).settings()))["eps"] == 8 / 255
     module.settings()["kernel_sizes"].append(1)
     assert json.dumps(module.settings()) == written
 

@@ -1,6 +1,7 @@
 """What every transform module is: keyword settings that make it again, a backward rule, a backend."""
 
 import copy
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -16,13 +17,14 @@ class TransformModule(nn.Module):
 
     def __init__(self, settings: dict[str, Any]):
         super().__init__()
-        self._settings = {key: _plain(value) for key, value in settings.items()}
         self._surrogate, softness = settings["surrogate"], settings.get("softness", 0.1)
-        self._backend, self._validate = check_name(settings["backend"]), settings["validate"]
+        self._backend, validate = check_name(settings["backend"]), settings["validate"]
         check_surrogate(self._surrogate, softness)
         self._softness = float(softness)
-        if self._validate not in (None, True, False):
-            raise InputError(f"validate must be True, False or None (on the CPU), got {self._validate!r}")
+        if validate not in (None, True, False):
+            raise InputError(f"validate must be True, False or None (on the CPU), got {validate!r}")
+        self._validate = None if validate is None else bool(validate)
+        self._settings = {key: _plain(value) for key, value in settings.items()}
 
     def settings(self) -> dict[str, Any]:
         """The keyword arguments that make this module again; all of them can be written as JSON."""
@@ -43,7 +45,13 @@ def looks_at_values(validate: bool | None, x: Tensor) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """The setting as JSON can hold it: NumPy's numbers become Python's."""
-    if isinstance(value, list):
+    """The setting as JSON can hold it: numbers of whatever make become Python's own."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.bool):
+        return bool(value)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
