@@ -111,6 +111,10 @@ def test_test_images_are_refused_and_training_images_recorded():
         {"k": 513},
         {"k": 2.5},
         {"k": True},
+        {"k": None},
+        {"k": "2"},
+        {"r": "16"},
+        {"r": None},
         {"r": -1},
         {"r": float("nan")},
         {"r": 256},
@@ -121,6 +125,8 @@ def test_test_images_are_refused_and_training_images_recorded():
         {"images": np.zeros((1, 1, 4, 4), dtype=np.uint8)},
         {"builder": "medoids", "sample": 0},
         {"builder": "medoids", "seed": -1},
+        {"builder": "medoids", "seed": None},
+        {"builder": "medoids", "sample": "9"},
     ],
 )
 def test_impossible_fits_are_refused(arguments):

@@ -276,6 +276,12 @@ def test_a_codebook_made_with_numpys_numbers_can_be_saved(tmp_path):
         assert FixedCodebook.load(tmp_path / "book.json").settings() == book.settings()
 
 
+@pytest.mark.parametrize("levels", ["x", None, float("nan"), float("inf"), 2.5, True, 1, 257, 10**400])
+def test_impossible_depths_are_refused(levels):
+    with pytest.raises(InputError, match="levels must be a whole number"):
+        FixedCodebook.depth(levels)
+
+
 def test_a_failed_save_keeps_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "book.json"
     FixedCodebook.depth(3).save(path)

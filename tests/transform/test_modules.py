@@ -147,10 +147,11 @@ def test_presets():
     assert EssentialFeatures.preset("imagenette").settings()["edge_thresholds"] == [10, 20]
     assert EssentialFeatures.preset("imagenette", 112).settings()["kernel_sizes"] == [5, 3, 1]
     assert EssentialFeatures.preset("imagenette", (448, 500)).settings()["kernel_sizes"] == [21, 9, 5]
-    for bad in ("cifar", None):
+    assert EssentialFeatures.preset("imagenette", np.int64(112)).settings()["kernel_sizes"] == [5, 3, 1]
+    for bad in ("cifar", None, []):
         with pytest.raises(InputError, match="preset must be one of"):
             EssentialFeatures.preset(bad)
-    for size in (0, -3, 2.5, (), (32, "a"), True):
+    for size in (0, -3, 2.5, (), (32, "a"), True, b"a", "64"):
         with pytest.raises(InputError, match="image_size"):
             EssentialFeatures.preset("mnist", size)
 
@@ -186,6 +187,18 @@ def test_rescaled_kernels_are_the_nearest_odd_numbers():
         {"backend": "cuda"},
         {"validate": "yes"},
         {"kernel_sizes": (4,)},
+        {"kernel_sizes": 5},
+        {"kernel_sizes": np.array(5)},
+        {"kernel_sizes": (4003,), "edge_thresholds": ()},
+        {"kernel_sizes": (10**400 + 1,), "edge_thresholds": ()},
+        {"edge_thresholds": 20},
+        {"edge_thresholds": None},
+        {"edge_thresholds": (20, 10**400)},
+        {"eps": 10**400},
+        {"separation": 10**400},
+        {"lloyd_steps": 10**400},
+        {"softness": 10**400},
+        {"backend": ["numba"]},
     ],
 )
 def test_impossible_settings_are_refused(settings):

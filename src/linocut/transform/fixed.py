@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from linocut.errors import InputError
-from linocut.transform.settings import EIGHTHS_PER_LEVEL
+from linocut.transform.settings import EIGHTHS_PER_LEVEL, is_finite, is_whole
 
 MOST_COLORS = 512
 LEVELS = 256
@@ -49,7 +49,7 @@ def _first_far(near, colors, place):
 
 def grey_levels(k):
     """k evenly spaced grey levels (k, 1), black and white among them: the codebook of colour-depth reduction."""
-    if isinstance(k, bool) or k != int(k) or not 2 <= k <= LEVELS:
+    if not is_whole(k) or not 2 <= k <= LEVELS:
         raise InputError(f"levels must be a whole number from 2 to {LEVELS}, got {k!r}")
     return np.rint(np.arange(k) * (255 / (k - 1))).astype(np.uint8)[:, None]
 
@@ -92,13 +92,13 @@ def in_eighths(colors):
 
 def check_size(k):
     """k, if a codebook can have so many colours."""
-    if isinstance(k, bool) or k != int(k) or not 1 <= k <= MOST_COLORS:
+    if not is_whole(k) or not 1 <= k <= MOST_COLORS:
         raise InputError(f"k must be a whole number from 1 to {MOST_COLORS}, got {k!r}")
     return int(k)
 
 
 def check_radius(r):
     """r in whole levels: colours are whole, so the part after the point decides nothing."""
-    if not (math.isfinite(r) and 0 <= r <= 255):
+    if not is_finite(r) or not 0 <= r <= 255:
         raise InputError(f"r is a distance in levels, from 0 to 255, got {r!r}; 0.6 of the unit range is 153")
     return math.floor(r)

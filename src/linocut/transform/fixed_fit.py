@@ -8,9 +8,10 @@ import torch
 
 from linocut.errors import InputError
 from linocut.transform import medoids
-from linocut.transform.fixed import LEVELS, check_size, densest, in_eighths
+from linocut.transform.fixed import LEVELS, check_radius, check_size, densest, in_eighths
 from linocut.transform.histogram import ColorHistogram
 from linocut.transform.kernels.dispatch import backend as kernels
+from linocut.transform.settings import is_whole
 
 BUILDERS = ("density", "medoids")
 KNOWN = ("name", "split", "sha256")  # what a data set says of itself, and a bare tensor does not
@@ -23,6 +24,8 @@ def fit_codebook(
     if builder not in BUILDERS:
         raise InputError(f"builder must be one of {', '.join(BUILDERS)}, got {builder!r}")
     check_size(k)
+    if builder == "density":
+        check_radius(r)
     known = {} if isinstance(images, torch.Tensor) else {name: getattr(images, name, None) for name in KNOWN}
     if known.get("split") == "test":
         raise InputError("a codebook must not see test images: fit it on the training split")
@@ -37,10 +40,10 @@ def fit_codebook(
         origin["r"] = r
         colors = densest(seen, counts, k, r)
     else:
-        if seed < 0:
+        if not is_whole(seed) or seed < 0:
             raise InputError(f"seed must be a whole number, 0 or more, got {seed!r}")
         origin |= {"sample": sample, "seed": seed}
-        generator = np.random.default_rng(seed)
+        generator = np.random.default_rng(int(seed))
         colors = medoids.medoids(medoids.sample_pixels(pixels, sample, generator), k, generator)
     return colors, origin | {
         "population": populations(seen, counts, colors).tolist(),

@@ -5,6 +5,7 @@ import torch
 
 from linocut.errors import InputError
 from linocut.transform.fixed import LEVELS, check_size
+from linocut.transform.settings import is_whole
 
 SAMPLE = 50_000
 MOST_ROUNDS = 100
@@ -12,10 +13,10 @@ MOST_ROUNDS = 100
 
 def sample_pixels(pixels: torch.Tensor, size: int, generator: np.random.Generator) -> np.ndarray:
     """(size, C) uint8: pixels drawn with replacement from images (N,C,H,W), which may be mapped."""
-    if size < 1:
-        raise InputError(f"a sample has at least one pixel, got {size!r}")
+    if not is_whole(size) or size < 1:
+        raise InputError(f"a sample has a whole number of pixels, at least one, got {size!r}")
     N, _, H, W = pixels.shape
-    image, place = np.divmod(np.sort(generator.integers(0, N * H * W, size)), H * W)
+    image, place = np.divmod(np.sort(generator.integers(0, N * H * W, int(size))), H * W)
     return pixels[torch.from_numpy(image), :, torch.from_numpy(place // W), torch.from_numpy(place % W)].cpu().numpy()
 
 

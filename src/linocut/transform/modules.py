@@ -18,7 +18,7 @@ from linocut.transform import ops
 from linocut.transform.fixed_module import FixedCodebook
 from linocut.transform.kernels.dispatch import backend as kernels
 from linocut.transform.presets import preset_settings
-from linocut.transform.settings import NO_BLUR, BlurRule, PaletteRule
+from linocut.transform.settings import NO_BLUR, BlurRule, PaletteRule, as_list
 from linocut.transform.shell import TransformModule, looks_at_values
 from linocut.transform.validate import check_form, check_values
 
@@ -70,14 +70,14 @@ class AdaptiveBlur(_PixelTransform):
         backend: str = "auto",
         validate: bool | None = None,
     ):
-        settings = {
-            "kernel_sizes": list(kernel_sizes),
-            "edge_thresholds": list(edge_thresholds),
+        settings: dict[str, Any] = {
+            "kernel_sizes": as_list("kernel_sizes", kernel_sizes),
+            "edge_thresholds": as_list("edge_thresholds", edge_thresholds),
             "surrogate": surrogate,
             "backend": backend,
             "validate": validate,
         }
-        super().__init__(BlurRule.of(kernel_sizes, edge_thresholds), None, settings)
+        super().__init__(BlurRule.of(settings["kernel_sizes"], settings["edge_thresholds"]), None, settings)
 
 
 class _CodebookTransform(_PixelTransform):
@@ -143,7 +143,10 @@ class EssentialFeatures(_CodebookTransform):
         backend: str = "auto",
         validate: bool | None = None,
     ):
-        blur: dict[str, Any] = {"kernel_sizes": list(kernel_sizes), "edge_thresholds": list(edge_thresholds)}
+        blur: dict[str, Any] = {
+            "kernel_sizes": as_list("kernel_sizes", kernel_sizes),
+            "edge_thresholds": as_list("edge_thresholds", edge_thresholds),
+        }
         codebook: dict[str, Any] = {
             "eps": eps,
             "bin_levels": bin_levels,

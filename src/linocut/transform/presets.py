@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
 
 from linocut.errors import InputError
 
@@ -40,7 +42,7 @@ SOFTNESS = {"mnist": 10 / 255, "fashion-mnist": 10 / 255}  # of its surrogate, p
 
 def preset_settings(name: str, image_size: int | Sequence[int] | None = None) -> dict:
     """Keyword arguments of EssentialFeatures for this preset, its kernels rescaled to the image size."""
-    if name not in PRESETS:
+    if not isinstance(name, str) or name not in PRESETS:
         raise InputError(f"preset must be one of {', '.join(PRESETS)}, got {name!r}")
     preset = PRESETS[name]
     side = _shorter_side(preset.image_size if image_size is None else image_size)
@@ -61,7 +63,8 @@ def rescale_kernel(size: int, side: int, native_side: int) -> int:
 
 
 def _shorter_side(image_size: int | Sequence[int]) -> int:
-    sides = list(image_size)[-2:] if isinstance(image_size, Sequence) else [image_size]
-    if not sides or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in sides):
+    several = isinstance(image_size, Sequence) and not isinstance(image_size, str | bytes | bytearray)
+    sides: list[Any] = list(image_size)[-2:] if several else [image_size]  # type: ignore[arg-type]
+    if not sides or any(isinstance(n, bool) or not isinstance(n, Integral) or n < 1 for n in sides):
         raise InputError(f"image_size must be a number of pixels or (height, width), got {image_size!r}")
-    return min(sides)
+    return int(min(sides))

@@ -6,7 +6,7 @@ speaks in integer eighths of a level (0..2040). These records are where the one 
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -17,17 +17,28 @@ EIGHTHS_PER_LEVEL = 8
 FULL_SCALE = 255 * EIGHTHS_PER_LEVEL  # 2040: white, in eighths of a level
 LARGEST_SQUARED_GRADIENT = 2**31 - 1
 LARGEST_SEPARATION = 2**12  # no two colours lie farther apart than 3533 eighths, and its square fits every integer
+LARGEST_KERNEL = 4001  # above, the whole weights leave none for the centre, or less (docs/deviations.md)
 MOST_KERNELS = 256  # a pixel's choice is kept in a byte
 
 
 def is_finite(value: Any) -> bool:
     """Whether this is a finite number; True and False are none."""
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # a whole number that no float reaches
+        return False
 
 
 def is_whole(value: Any) -> bool:
     """Whether this is a whole number, of whatever type."""
     return is_finite(value) and int(value) == value
+
+
+def as_list(name: str, values: Any) -> list[Any]:
+    """The values of a setting that has several, in a list."""
+    if not isinstance(values, Iterable) or getattr(values, "ndim", 1) != 1:
+        raise InputError(f"{name} must be several numbers, such as (20, 40), got {values!r}")
+    return list(values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +56,8 @@ class BlurRule:
         response > t  iff  gx²+gy² > 1280·t² in eighths; the left side is an integer, so the floor decides.
         """
         sizes, thresholds = tuple(kernel_sizes), tuple(edge_thresholds)
-        if not sizes or not all(is_whole(k) and k >= 1 and k % 2 == 1 for k in sizes):
-            raise InputError(f"kernel_sizes must be odd whole numbers of at least 1, got {list(sizes)}")
+        if not sizes or not all(is_whole(k) and 1 <= k <= LARGEST_KERNEL and k % 2 == 1 for k in sizes):
+            raise InputError(f"kernel_sizes must be odd whole numbers from 1 to {LARGEST_KERNEL}, got {list(sizes)}")
         if len(sizes) > MOST_KERNELS:
             raise InputError(f"at most {MOST_KERNELS} kernel_sizes can be told apart, got {len(sizes)}")
         if any(a < b for a, b in itertools.pairwise(sizes)):

@@ -20,7 +20,7 @@ FASTEST = {"cpu": "numba", "cuda": "triton"}
 
 def check_name(name: str) -> str:
     """The name, if it is a backend's."""
-    if name != "auto" and name not in MODULES:
+    if not isinstance(name, str) or (name != "auto" and name not in MODULES):
         raise InputError(f"backend must be 'auto' or one of {', '.join(MODULES)}, got {name!r}")
     return name
 
