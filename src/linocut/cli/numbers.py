@@ -1,5 +1,6 @@
 """Numbers as people type them: 8/255, and lists with commas."""
 
+import math
 from fractions import Fraction
 
 import typer
@@ -7,10 +8,14 @@ import typer
 
 def fraction(text: str | float) -> float:
     """'8/255', '0.031' -> a float."""
+    told = str(text).replace(" ", "")
     try:
-        return float(Fraction(str(text).replace(" ", "")))
-    except (ValueError, ZeroDivisionError):
-        raise typer.BadParameter(f"{text!r} is not a number or a fraction such as 8/255") from None
+        number = float(Fraction(told)) if "/" in told else float(told)  # a Fraction of 1e99999999 is never done
+        if not math.isfinite(number):
+            raise ValueError
+        return number
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise typer.BadParameter(f"{text!r} is not a finite number or a fraction such as 8/255") from None
 
 
 def whole_numbers(text: str) -> list[int]:
