@@ -1,5 +1,9 @@
 """Defended: order of its parts, and hooks that share the network."""
 
+import math
+from pathlib import Path
+
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -100,3 +104,47 @@ def test_images_of_other_channels_are_refused_and_not_broadcast():
 def test_mean_and_std_may_be_tensors_or_whole_numbers():
     for mean, std in ((torch.zeros(3), torch.ones(3)), ([0, 0, 0], [1, 1, 1])):
         assert Defended(None, nn.Identity(), mean, std).mean.dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("transform", "model", "told"),
+    [
+        (None, "folder", r"model is the path 'folder'.*linocut\.load\(folder\)"),
+        (None, Path("folder"), r"linocut\.load\(folder\)"),
+        (None, nn.Identity, r"the class Identity.*Identity\(\.\.\.\)"),
+        (None, None, "model is a NoneType"),
+        (EssentialFeatures, nn.Identity(), "transform is the class EssentialFeatures"),
+        ("mnist", nn.Identity(), "transform is the path"),
+        (8 / 255, nn.Identity(), "transform is a float"),
+    ],
+)
+def test_parts_that_are_no_modules_are_refused_at_once(transform, model, told):
+    with pytest.raises(InputError, match=told):
+        Defended(transform, model)
+
+
+@pytest.mark.parametrize(
+    ("mean", "std"),
+    [
+        ([math.nan], [1.0]),
+        ([math.inf], [1.0]),
+        ([0.5], [math.inf]),
+        ([0.5], [0.0]),
+        ([0.5], [1e-60]),
+        ([1e60], [1.0]),
+        ([10**400], [1.0]),
+        (["x"], [1.0]),
+        ([0.5], [1.0, 1.0]),
+        (0.5, 0.5),
+        ([], []),
+    ],
+)
+def test_mean_and_std_are_finite_numbers_for_each_channel(mean, std):
+    with pytest.raises(InputError, match="one finite number a channel"):
+        Defended(None, nn.Identity(), mean, std)
+
+
+def test_mean_and_std_may_be_tensors_and_arrays():
+    defended = Defended(None, nn.Identity(), torch.tensor([0.25, 0.5]), np.array([0.5, 1.0]))
+    assert defended.mean.tolist() == [[[0.25]], [[0.5]]]
+    assert defended.std.tolist() == [[[0.5]], [[1.0]]]

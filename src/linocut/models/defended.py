@@ -1,8 +1,9 @@
 """A transform and a network as one: the only thing an attack sees."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -34,13 +35,14 @@ class Defended(nn.Module):
         super().__init__()
         if (mean is None) != (std is None):
             raise InputError("mean and std go together: give both or neither")
-        if mean is not None and std is not None and (len(mean) != len(std) or not all(s > 0 for s in std)):
-            raise InputError(f"mean and std need one value a channel, std above 0, got {mean!r}, {std!r}")
+        if transform is not None:
+            _check_part("transform", transform)
+        _check_part("model", model)
         self.transform = transform
         self.model = model
-        for name, values in (("mean", mean), ("std", std)):
-            per_channel = None if values is None else torch.tensor([float(v) for v in values]).view(-1, 1, 1)
-            self.register_buffer(name, per_channel, persistent=False)
+        normalisation = (None, None) if mean is None or std is None else _per_channel(mean, std)
+        for name, values in zip(("mean", "std"), normalisation, strict=True):
+            self.register_buffer(name, values, persistent=False)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         if self.transform is not None:
@@ -100,3 +102,25 @@ class Defended(nn.Module):
         other = Defended(transform, self.model)
         other.mean, other.std, other.training = self.mean, self.std, self.training
         return other
+
+
+def _check_part(name: str, part: Any) -> None:
+    """Raise unless the part can be called on images."""
+    if isinstance(part, str | os.PathLike):
+        raise InputError(f"{name} is the path {str(part)!r}, wanted a module: linocut.load(folder) reads a saved one")
+    if isinstance(part, type):
+        raise InputError(f"{name} is the class {part.__name__}, wanted a module made of it: {part.__name__}(...)")
+    if not callable(part):
+        raise InputError(f"{name} is a {type(part).__name__}, wanted a module that takes images (B,C,H,W)")
+
+
+def _per_channel(mean: Sequence[float], std: Sequence[float]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Mean and std as (C,1,1) each."""
+    try:
+        both = torch.tensor([(float(m), float(s)) for m, s in zip(mean, std, strict=True)])
+    except (TypeError, ValueError, OverflowError):
+        both = torch.empty(0)
+    if not both.numel() or not both.isfinite().all() or not (both[:, 1] > 0).all():
+        raise InputError(f"mean and std need one finite number a channel, std above 0, got {mean!r}, {std!r}")
+    means, stds = both.T.contiguous().view(2, -1, 1, 1)
+    return means, stds
