@@ -1,7 +1,11 @@
 """Weights of others: understood where they fit, refused where they do not, and never run."""
 
+import argparse
 import json
 import os
+import pickle
+import traceback
+import warnings
 
 import pytest
 import torch
@@ -49,6 +53,33 @@ def test_a_malicious_file_is_refused_and_not_run(tmp_path):
     assert not target.exists()
     torch.load(file, weights_only=False)  # the payload is real: a plain load runs it
     assert target.exists()
+
+
+def scripted(path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.jit.save(torch.jit.script(torch.nn.Linear(1, 1)), str(path))
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda path: torch.save({"a": argparse.Namespace(x=1)}, path), "argparse.Namespace"),
+        (lambda path: torch.save(torch.nn.Linear(1, 1), path), "torch.nn.modules.linear.Linear"),
+        (lambda path: torch.save({"a": Payload("x")}, path), "mkdir"),
+        (lambda path: path.write_bytes(pickle.dumps({"a": argparse.Namespace(x=1)})), "no .pt file of weights"),
+        (scripted, "TorchScript"),
+        (lambda path: path.write_text("hello"), "no .pt file of weights"),
+    ],
+)
+def test_nobody_is_told_how_to_read_a_file_that_was_refused(tmp_path, make, told):
+    make(tmp_path / "net.pt")
+    with pytest.raises(InputError) as refused:
+        read_pt(tmp_path / "net.pt", SMALL)
+    shown = "".join(traceback.format_exception(refused.value))
+    assert told in str(refused.value)
+    assert not [advice for advice in ("safe_globals", "Re-running", "`weights_only`") if advice in shown]
+    assert "weights_only" not in str(refused.value)
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage" * 100, b"PK\x03\x04" + b"0" * 100])

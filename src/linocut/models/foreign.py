@@ -1,5 +1,7 @@
 """Weights from other people's .pt files, read without running what may be hidden in them."""
 
+import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,12 +24,14 @@ def read_pt(path: str | Path, architecture: Architecture) -> Defended:
     DataParallel and torch.compile put before names.
     """
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about files that are refused below
+            content = torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     except Exception as error:  # a hostile file can make the reader fail in any way
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(f"{path} was refused, it must hold nothing but tensors: {reason:.300}") from error
+        # Not the reader's own words, nor as the cause: they say how the file could be read by running what is in it.
+        raise InputError(f"{path} was refused, it must hold nothing but tensors: {_reason(str(error))}") from None
     outline = architecture.outline()
     wanted = outline.state_dict()
     tensors = _state_in(content, str(path))
@@ -42,6 +46,16 @@ def read_pt(path: str | Path, architecture: Architecture) -> Defended:
     tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
     outline.load_state_dict(tensors, assign=True)
     return Defended(None, outline).eval()
+
+
+def _reason(told: str) -> str:
+    """Why torch's reader stopped, from what it told."""
+    named = re.search(r"GLOBAL ([\w.]{1,100})", told)
+    if named:
+        return f"it holds or calls {named[1]}; save the state_dict() alone"
+    if "TorchScript" in told:
+        return "it is a TorchScript archive; save the state_dict() of its network"
+    return "it is damaged, or no .pt file of weights"
 
 
 def _state_in(content: Any, path: str) -> dict[str, torch.Tensor]:
