@@ -1,5 +1,8 @@
 import json
+import os
+import sys
 
+import pytest
 from typer.testing import CliRunner
 
 from linocut.cli import app
@@ -28,6 +31,22 @@ def test_theory_exits_with_1_when_something_does_not_hold(monkeypatch, tmp_path)
     assert done.exit_code == 1
     assert "DOES NOT HOLD" in done.stdout
     assert (tmp_path / "proof.png").exists()
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "read-only", "no matplotlib"])
+def test_pictures_that_cannot_be_drawn_are_refused_before_any_check(monkeypatch, tmp_path, place):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(findings, "first_theorem", None)  # to call it is an error of another kind
+    (tmp_path / "file").write_text("kept")
+    (tmp_path / "read-only").mkdir()
+    if place == "read-only":
+        monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)
+    if place == "no matplotlib":
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    done = CliRunner().invoke(app, ["theory", "--figures", str(tmp_path / place)])
+    assert done.exit_code == 2
+    assert ("figures need matplotlib" if place == "no matplotlib" else "another folder") in done.stderr
+    assert (tmp_path / "file").read_text() == "kept"
 
 
 def test_results_that_cannot_be_drawn_are_refused_before_any_check(monkeypatch, tmp_path):

@@ -1,4 +1,5 @@
 import json
+import os
 
 import numpy as np
 import pytest
@@ -32,6 +33,19 @@ def test_pictures_are_written(tmp_path):
     assert [path.name for path in paths] == ["mnist_g.png", "proof.png", "certified.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
     assert len(draw(tmp_path, None, None)) == 2
+
+
+def test_a_picture_that_cannot_be_written_keeps_the_old_one(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    draw(tmp_path, None, None)
+    before = (tmp_path / "proof.png").read_bytes()
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match="No space left on device"):
+        draw(tmp_path, None, None)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mnist_g.png", "proof.png"]
+    assert (tmp_path / "proof.png").read_bytes() == before
 
 
 def test_the_drawn_digit_has_black_white_and_grey():

@@ -18,8 +18,10 @@ def theory(
 ) -> None:
     """Check the three theorems on two-colour codebooks and show where they fail. Exit status 1 if one does not hold."""
     from linocut.theory import findings
-    from linocut.theory.figures import draw, read_results
+    from linocut.theory.figures import check, draw, read_results
 
+    if figures is not None:
+        check(figures)
     measured = read_results(results) if results is not None else None
     found = [*findings.first_theorem(), *findings.second_theorem(), findings.certificate_limit()]
     digit = None

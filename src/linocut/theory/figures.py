@@ -1,12 +1,14 @@
 """Three pictures: an image of MNIST_G, the proof of theorem 1 beside the failure of theorem 2, accuracy over eps."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from linocut.errors import InputError
+from linocut.files import whole_file
 from linocut.theory.definitions import WHITE, fixed_codebook, mnist_d, recolored
 
 BLUE, ORANGE, GREY = "#2f6fae", "#d9822b", "#6e6e6e"
@@ -38,18 +40,29 @@ def read_results(path: Path) -> dict[str, Any]:
     raise InputError(f"{path}: no results to draw ({why}); wanted the JSON file that benchmarks/certified.py wrote")
 
 
-def draw(folder: Path, digit: np.ndarray | None, results: dict[str, Any] | None) -> list[Path]:
-    """The files written: mnist_g.png, proof.png and, with the results of the benchmark, certified.png."""
+def check(folder: Path) -> None:
+    """Nothing, or an InputError where no picture can be drawn into this folder: asked first, before the long work."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
         raise InputError("figures need matplotlib: pip install 'linocut[report]'") from None
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made ({error.strerror or error}); name another folder") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"{folder}: cannot be written to; name another folder")
+
+
+def draw(folder: Path, digit: np.ndarray | None, results: dict[str, Any] | None) -> list[Path]:
+    """The files written: mnist_g.png, proof.png and, with the results of the benchmark, certified.png."""
+    check(folder)
     figures = {"mnist_g.png": mnist_g_example(digit), "proof.png": proof_picture(w=64)}
     if results is not None:
         figures["certified.png"] = certified_accuracy(results)
     for name, figure in figures.items():
-        figure.savefig(folder / name, dpi=150)
+        with whole_file(folder / name) as unfinished:
+            figure.savefig(unfinished, format="png", dpi=150)
     return [folder / name for name in figures]
 
 
