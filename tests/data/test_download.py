@@ -195,6 +195,32 @@ def test_an_archive_is_unpacked_into_the_root_and_removed(tmp_path, server, remo
         assert not (root / "set.tgz").exists()
 
 
+def test_an_archive_that_was_unpacked_is_not_fetched_again_while_its_files_are_there(tmp_path, server, remote):
+    packed = archive_of(["set/a", "set/b c\u2028d"])
+    server.files["/set.tgz"] = packed
+    file = remote("/set.tgz", size=len(packed), sha256=hashlib.sha256(packed).hexdigest(), unpack=True)
+    mine = Entry(name="mine", homepage="", licence="", images=(0, 0), num_classes=0, files=(file, remote("/plain")))
+    placed = download(mine, tmp_path)
+    assert download(mine, tmp_path) == placed
+    assert [path for path, _ in server.asked] == ["/set.tgz", "/plain"]
+
+    def lose():
+        placed[0].unlink()
+
+    def shorten():
+        placed[1].write_bytes(b"da")
+
+    def change_the_mark():
+        (mark,) = tmp_path.glob(".*.unpacked")
+        mark.write_text(mark.read_text().replace("sha256 ", "sha256 0"))
+
+    for times, harm in enumerate((lose, shorten, change_the_mark), start=2):
+        harm()
+        assert download(mine, tmp_path) == placed
+        assert [path for path, _ in server.asked].count("/set.tgz") == times
+        assert placed[1].read_bytes() == b"data"
+
+
 def test_an_archive_is_kept_until_all_are_there(tmp_path, server, remote):
     packed = archive_of(["set/a"])
     server.files["/one.tgz"] = server.files["/two.tgz"] = packed

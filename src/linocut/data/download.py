@@ -12,6 +12,7 @@ from typing import IO, Any
 from linocut.data.archives import unpack
 from linocut.data.catalogue import Entry, RemoteFile, check_address
 from linocut.errors import InputError
+from linocut.files import write_whole
 
 Progress = Callable[[str, int, int], None]  # file name, bytes there are, bytes there will be
 BLOCK = 2**18
@@ -20,16 +21,53 @@ UNREACHABLE = (OSError, http.client.HTTPException)
 
 
 def download(entry: Entry, root: Path, progress: Progress | None = None) -> list[Path]:
-    """The files that were put under root. A file that is already there and whole is not fetched again."""
-    fetched = [(remote, fetch(remote, root / remote.folder / remote.file_name, progress)) for remote in entry.files]
+    """The files of the set, now under root. What is there already, whole or unpacked, is not fetched again."""
+    before = {remote: unpacked(remote, root) for remote in entry.files if remote.unpack}
+    fetched = {
+        remote: fetch(remote, root / remote.folder / remote.file_name, progress)
+        for remote in entry.files
+        if not before.get(remote)
+    }
     placed: list[Path] = []
-    for remote, got in fetched:
-        placed += unpack(got, root / remote.folder) if remote.unpack else [got]
+    for remote in entry.files:
+        if remote not in fetched:
+            placed += before[remote]
+        elif remote.unpack:
+            files = unpack(fetched[remote], root / remote.folder)
+            _mark(remote, root, files)
+            placed += files
+        else:
+            placed.append(fetched[remote])
     # Only now: had a later file failed, the earlier ones would have to be fetched again.
-    for remote, got in fetched:
+    for remote, got in fetched.items():
         if remote.unpack:
             got.unlink()
     return placed
+
+
+def unpacked(remote: RemoteFile, root: Path) -> list[Path]:
+    """The files that this very archive put under root; none if one of them is missing or of another size."""
+    try:
+        first, *lines = _marker(remote, root).read_text(encoding="utf-8").rstrip("\n").split("\n")
+        sizes = {root / remote.folder / name: int(size) for size, name in (line.split(" ", 1) for line in lines)}
+        whole = first == _published(remote) and all(path.stat().st_size == size for path, size in sizes.items())
+    except (OSError, ValueError):
+        return []
+    return list(sizes) if whole else []
+
+
+def _mark(remote: RemoteFile, root: Path, files: list[Path]) -> None:
+    """Note beside the unpacked files which archive they came from: it is removed, and would be fetched again."""
+    lines = [f"{path.stat().st_size} {path.relative_to(root / remote.folder).as_posix()}" for path in files]
+    write_whole(_marker(remote, root), "\n".join([_published(remote), *lines, ""]).encode())
+
+
+def _marker(remote: RemoteFile, root: Path) -> Path:
+    return root / remote.folder / f".{remote.file_name}.unpacked"
+
+
+def _published(remote: RemoteFile) -> str:
+    return f"sha256 {remote.sha256}" if remote.sha256 else f"md5 {remote.md5}"
 
 
 def fetch(remote: RemoteFile, path: Path, progress: Progress | None = None) -> Path:
