@@ -1,5 +1,7 @@
 """Files through the transform: the right pixels, whatever the batches were."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -72,6 +74,37 @@ def test_batches_change_nothing(folder, tmp_path, features, monkeypatch):
     for file in (tmp_path / "whole").glob("*.png"):
         for other in ("single", "crowded", "explained"):
             assert (tmp_path / other / file.name).read_bytes() == file.read_bytes()
+
+
+class Pool:
+    """Decodes at once, or only when the result is asked for; `running` counts what was taken on and not taken away."""
+
+    def __init__(self, at_once):
+        self.at_once, self.running, self.most = at_once, 0, 0
+
+    def submit(self, decode, job):
+        self.running += 1
+        self.most = max(self.most, self.running)
+        picture = transform_files._Picture(job=job, pixels=torch.zeros(1, 10, job), notes=())
+        return SimpleNamespace(done=lambda: self.at_once, result=lambda: picture)
+
+
+@pytest.mark.parametrize(
+    ("at_once", "width", "most"),
+    [(True, 1, 9), (False, 1, 9), (True, 10, 3), (False, 10, 5), (True, 50, 2), (False, 50, 4)],
+)
+def test_large_pictures_do_not_pile_up(monkeypatch, at_once, width, most):
+    """Of four workers and room for 150 pixels: small pictures are read eight ahead, large ones are not."""
+    monkeypatch.setattr(transform_files, "WAITING_PIXELS", 150)
+    pool, jobs = Pool(at_once), [width] * 30
+    seen = 0
+    for decoded in transform_files._in_order(pool, jobs, 4):
+        assert decoded.job == width
+        pool.running -= 1
+        seen += 1
+        if seen == 1 and not at_once:
+            assert pool.most == 4, "nobody knows yet how large the pictures are"
+    assert (seen, pool.most) == (30, most)
 
 
 def test_halves_round_to_even():

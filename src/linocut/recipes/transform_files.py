@@ -51,7 +51,7 @@ def transform_files(jobs: Sequence[Job], transform: EssentialFeatures, device: t
     writing: deque[tuple[int, Future[Outcome]]] = deque()
     unwritten = 0  # pixels that are transformed and still in memory
     try:
-        for batch in _batches(pool, jobs, ahead=2 * workers):
+        for batch in _batches(pool, jobs, workers):
             if isinstance(batch, Outcome):
                 yield batch
                 continue
@@ -68,11 +68,11 @@ def transform_files(jobs: Sequence[Job], transform: EssentialFeatures, device: t
         pool.shutdown(cancel_futures=True)
 
 
-def _batches(pool: ThreadPoolExecutor, jobs: Sequence[Job], ahead: int) -> Iterator[list[_Picture] | Outcome]:
+def _batches(pool: ThreadPoolExecutor, jobs: Sequence[Job], workers: int) -> Iterator[list[_Picture] | Outcome]:
     """Decoded pictures of equal shape together, and an outcome for each that cannot be decoded."""
     waiting: dict[torch.Size, list[_Picture]] = {}
     pixels_waiting = 0
-    for decoded in _in_order(pool, jobs, ahead):
+    for decoded in _in_order(pool, jobs, workers):
         if isinstance(decoded, Outcome):
             yield decoded
             continue
@@ -90,15 +90,33 @@ def _batches(pool: ThreadPoolExecutor, jobs: Sequence[Job], ahead: int) -> Itera
     yield from waiting.values()
 
 
-def _in_order(pool: ThreadPoolExecutor, jobs: Sequence[Job], ahead: int) -> Iterator[_Picture | Outcome]:
-    """Decoded jobs in the order given, so that batches do not depend on which thread was faster."""
+def _in_order(pool: ThreadPoolExecutor, jobs: Sequence[Job], workers: int) -> Iterator[_Picture | Outcome]:
+    """Decoded jobs in the order given, so that batches do not depend on which thread was faster.
+
+    Up to two for each worker are in flight, but large pictures do not pile up: as many as there are workers may be
+    in the making, and beyond them, and the one that is taken next, only so many pixels.
+    """
     reading: deque[Future[_Picture | Outcome]] = deque()
+    usual = WAITING_PIXELS  # the pixels of the latest picture; the first may be large
     for job in jobs:
+        while reading and (len(reading) > 2 * workers or _piled_up(reading, workers, usual) >= WAITING_PIXELS):
+            decoded = reading.popleft().result()
+            usual = _pixels(decoded) or usual
+            yield decoded
         reading.append(pool.submit(_decode, job))
-        if len(reading) > ahead:
-            yield reading.popleft().result()
     while reading:
         yield reading.popleft().result()
+
+
+def _piled_up(reading: Sequence[Future[_Picture | Outcome]], workers: int, usual: int) -> int:
+    """Pixels that are decoded and not the next to be taken, or that will be before a worker is free for one more."""
+    done = [future.done() for future in reading]
+    waiting = sum(_pixels(reading[i].result()) for i in range(1, len(reading)) if done[i])
+    return waiting + usual * max(0, done.count(False) + 1 - workers)
+
+
+def _pixels(decoded: _Picture | Outcome) -> int:
+    return 0 if isinstance(decoded, Outcome) else decoded.pixels[0].numel()
 
 
 def _decode(job: Job) -> _Picture | Outcome:
