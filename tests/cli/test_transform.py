@@ -51,6 +51,18 @@ def test_files_that_are_no_images_by_their_ending_are_told(folder, tmp_path):
     assert json.loads(transform(folder, "--out", tmp_path / "out", "--json").stdout)["passed_over"] == 2
 
 
+def test_links_to_folders_that_are_not_followed_are_told(folder, tmp_path):
+    (tmp_path / "more").mkdir()
+    (folder / "link").symlink_to(tmp_path / "more")
+    result = transform(folder, "--out", tmp_path / "out")
+    assert result.exit_code == 0
+    assert f"links to folders are not followed: {folder / 'link'}" in result.stderr
+    result = transform(folder, "--out", tmp_path / "out", "--json")
+    assert json.loads(result.stdout)["passed_over"] == 1
+    assert "not followed" in result.stderr
+    assert "not followed" in call("codebook", "compare", folder).stderr
+
+
 def test_a_folder_is_transformed_and_summed_up(folder, tmp_path):
     result = transform(folder, "--out", tmp_path / "out")
     assert result.exit_code == 0

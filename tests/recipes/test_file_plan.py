@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from linocut.errors import InputError
-from linocut.recipes.file_plan import plan
+from linocut.recipes.file_plan import find, plan, told_of, unfollowed
 
 
 @pytest.fixture
@@ -53,6 +53,23 @@ def test_a_link_to_a_file_beside_it_is_a_file_too(tree, tmp_path):
     folder = tree("real.png")
     (folder / "alias.png").symlink_to("real.png")
     assert written(plan([str(folder)], tmp_path / "out"), tmp_path / "out") == {"real.png", "alias.png"}
+
+
+def test_links_to_folders_are_not_followed_and_told(tree, tmp_path):
+    folder = tree("a/x.png", "deep/y.png", ".hidden/z.png")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "z.png").touch()
+    (folder / "deep" / "more").symlink_to(tmp_path / "other")
+    (folder / "again").symlink_to(folder / "a")  # what it leads to is read anyway
+    (folder / "loop").symlink_to(folder)
+    (folder / ".hidden" / "link").symlink_to(tmp_path / "other")
+    (folder / "alias.png").symlink_to(folder / "a" / "x.png")
+    assert [path.name for path in find([str(folder)])] == ["alias.png", "x.png", "y.png"]
+    assert unfollowed([str(folder), str(folder)]) == [folder / "deep" / "more"]
+    assert unfollowed([str(folder), str(tmp_path / "other")]) == []
+    assert unfollowed([str(folder / "a" / "x.png")]) == []
+    assert "deep/more; name such a folder itself" in told_of(unfollowed([str(folder)]))
+    assert "and 2 more" in told_of([Path(str(n)) for n in range(7)])
 
 
 def test_names_that_clash_keep_their_suffix(tree, tmp_path):

@@ -83,6 +83,8 @@ def compare(
     figures.check(figure)
     found = file_plan.find(inputs)
     figures.keep_off(figure, found if codebook is None else [*found, codebook])
+    if links := file_plan.unfollowed(inputs):
+        typer.echo(file_plan.told_of(links), err=True)
     pictures = codebook_compare.Pictures.of(found)
     for reason in pictures.left_out:
         typer.echo(f"left out: {file_plan.as_one_line(reason)}", err=True)

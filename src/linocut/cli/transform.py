@@ -80,6 +80,7 @@ def transform(
     figures.keep_off(figure, (path for job in jobs for path in (job.source, job.target, job.panel) if path))
     read = {job.source.resolve() for job in jobs}
     others = [path for path in file_plan.passed_over(inputs) if path.resolve() not in read]
+    links = file_plan.unfollowed(inputs)
     transform_files.prepare_folder(out)
 
     start = time.monotonic()
@@ -106,7 +107,7 @@ def transform(
                     "settings": features.settings(),
                     "device": str(where),
                     **summary,
-                    "passed_over": len(others),
+                    "passed_over": len(others) + len(links),
                     "files": records,
                 }
             )
@@ -117,5 +118,7 @@ def transform(
             endings = ", ".join(sorted({path.suffix or "none" for path in others}))
             told = "1 other file was" if len(others) == 1 else f"{len(others)} other files were"
             typer.echo(f"{told} passed over (endings: {endings})", err=True)
+    if links:
+        typer.echo(file_plan.told_of(links), err=True)
     if summary["skipped"] and not skip_bad:
         raise typer.Exit(1)

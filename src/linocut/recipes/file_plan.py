@@ -58,6 +58,20 @@ def passed_over(inputs: Sequence[str]) -> list[Path]:
     return list(dict.fromkeys(path for folder in folders for path in _visible_below(folder) if not _is_image(path)))
 
 
+def unfollowed(inputs: Sequence[str]) -> list[Path]:
+    """The links to folders, below those that are named, that are not followed and lead to what is not read anyway."""
+    folders = dict.fromkeys(folder for given in inputs for folder in _folders(given))
+    links = dict.fromkeys(link for folder in folders for link in _links_below(folder))
+    return [link for link in links if not any(link.resolve().is_relative_to(folder) for folder in folders)]
+
+
+def told_of(links: Sequence[Path]) -> str:
+    """A line on links that were not followed, and what to do; at most five are named."""
+    names = ", ".join(as_one_line(str(link)) for link in links[:5])
+    rest = f" and {len(links) - 5} more" if len(links) > 5 else ""
+    return f"links to folders are not followed: {names}{rest}; name such a folder itself to read it"
+
+
 def _expand(inputs: Sequence[str]) -> list[tuple[Path, Path]]:
     """(file, its path below what was given) of all inputs together; at least one."""
     found = [pair for given in inputs for pair in _expand_one(given)]
@@ -104,6 +118,12 @@ def _visible_below(folder: Path) -> Iterator[Path]:
     for place, names, contents in os.walk(folder):
         names[:] = sorted(name for name in names if not name.startswith("."))
         yield from (Path(place, name) for name in sorted(contents) if not name.startswith("."))
+
+
+def _links_below(folder: Path) -> Iterator[Path]:
+    for place, names, _ in os.walk(folder):
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        yield from (link for name in names if (link := Path(place, name)).is_symlink())
 
 
 def _folder_before_the_pattern(path: Path) -> Path:
