@@ -1,10 +1,13 @@
 """The canvas store: what is written comes back within the stated rounding, on the device or in a file."""
 
+import os
+
 import pytest
 import torch
 
 from linocut.data.augment import Windows
 from linocut.errors import InputError
+from linocut.training import canvas as canvases
 from linocut.training.canvas import Canvas, fits_in_memory
 
 from .conftest import make_images
@@ -61,6 +64,31 @@ def test_a_file_that_cannot_be_made_is_a_clear_error(images, tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(InputError, match="canvases"):
         canvas_of(images, file=tmp_path / "file" / "canvas")
+
+
+@pytest.mark.parametrize(
+    ("told", "sysconf", "fits"),
+    [
+        ("MemFree: 1 kB\nMemAvailable: 9000000 kB\n", 1, True),  # the rest holds caches that make room
+        ("MemFree: 9000000 kB\nMemAvailable: 1 kB\n", 10**9, False),
+        ("MemFree: 9000000 kB\n", 1, False),
+        (None, 10**9, True),
+        (None, 1, False),
+        (None, ValueError, True),
+        (None, AttributeError, True),
+    ],
+)
+def test_free_memory_is_asked_where_the_system_tells_it(images, tmp_path, monkeypatch, told, sysconf, fits):
+    def answer(name):
+        if isinstance(sysconf, type):
+            raise sysconf
+        return sysconf if name == "SC_AVPHYS_PAGES" else 1
+
+    monkeypatch.setattr(canvases, "MEMORY", tmp_path / "meminfo")
+    monkeypatch.setattr(os, "sysconf", answer)
+    if told is not None:
+        canvases.MEMORY.write_text(told)
+    assert fits_in_memory(images.pixels, 1, "half", CPU) is fits
 
 
 def test_what_fits_in_memory_is_kept_there():

@@ -14,6 +14,7 @@ from linocut.data.augment import Size, Windows
 from linocut.errors import InputError
 
 BORDER = 0.5
+MEMORY = Path("/proc/meminfo")
 DTYPES = {"float32": torch.float32, "half": torch.float16, "int8": torch.int8}
 
 
@@ -101,11 +102,21 @@ def fits_in_memory(pixels: torch.Tensor, pad: int, store: str | None, device: to
     n, channels, height, width = pixels.shape
     each = 0 if store is None else DTYPES[store].itemsize
     needed = pixels.numel() + n * channels * (height + 2 * pad) * (width + 2 * pad) * each
-    if device.type == "cuda":
-        free = torch.cuda.mem_get_info(device)[0]
-    else:
-        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
-    return needed <= free / 2
+    free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else _free_memory()
+    return free is None or needed <= free / 2
+
+
+def _free_memory() -> int | None:
+    """Bytes that a program can still have, files' caches that would make room included; None where nobody says."""
+    try:
+        lines = MEMORY.read_text(encoding="ascii").splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, LookupError, StopIteration):
+        pass  # no Linux, or a very old one
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
 
 
 def _mapped(file: Path, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
