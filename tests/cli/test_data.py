@@ -51,6 +51,11 @@ def test_check_counts_and_writes_nothing(pictures):
     assert sorted(pictures.rglob("*")) == before
 
 
+def test_check_of_nothing_ends_with_2(tmp_path):
+    for place in ("none", "none.npz"):
+        assert "no such folder or file" in run("check", tmp_path / place, status=2)
+
+
 def test_check_names_what_is_damaged_and_ends_with_1(pictures):
     for path in pictures.rglob("3.png"):
         path.write_bytes(b"no picture")

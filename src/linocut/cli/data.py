@@ -54,10 +54,12 @@ def check(
     image_size: Size = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read every set in a folder, writing nothing: counts, shapes, hashes. Exit status 1 on damage."""
+    """Read every set in a folder, writing nothing: counts, shapes, hashes. Exit status 1 on damage, 2 on no folder."""
     from linocut.data import load, survey
     from linocut.errors import InputError
 
+    if not folder.exists():
+        raise InputError(f"{folder}: no such folder or file; name one that holds data sets or class folders")
     found: list[dict[str, Any]] = []
     for name in survey.present(folder):
         for split in SPLITS:
