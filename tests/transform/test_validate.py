@@ -89,6 +89,19 @@ def test_an_image_object_is_refused():
         EssentialFeatures()(image)
 
 
+def test_a_tracer_is_told_to_take_the_module_whole():
+    class Whole(torch.fx.Tracer):
+        def is_leaf_module(self, module, name):
+            return isinstance(module, EssentialFeatures) or super().is_leaf_module(module, name)
+
+    network = torch.nn.Sequential(EssentialFeatures(), torch.nn.Flatten())
+    with pytest.raises(InputError, match=r"is_leaf_module.*or torch\.export"):
+        torch.fx.symbolic_trace(network)
+    traced = torch.fx.GraphModule(network, Whole().trace(network))
+    assert torch.equal(traced(GOOD), network(GOOD))
+    assert torch.equal(torch.export.export(network, (GOOD,)).module()(GOOD), network(GOOD))
+
+
 def test_good_tensors_pass():
     for x in (GOOD, GOOD[:, :1], having(0.0), having(1.0), GOOD[:0], having(-0.0)):
         assert EssentialFeatures(validate=True)(x).shape == x.shape

@@ -56,6 +56,8 @@ def _conversion(x: Any) -> str:
     module = type(x).__module__
     if module.startswith("numpy"):
         return "use torch.from_numpy(x).float(), and divide by 255 if it holds whole levels"
+    if module.startswith("torch.fx"):
+        return "nothing inside can be traced: let the Tracer's is_leaf_module be True for this module, or torch.export"
     if module.startswith("PIL"):
         return "make it an array first, then torch.from_numpy(array).permute(2, 0, 1)[None].float() / 255"
     if isinstance(x, list | tuple):
