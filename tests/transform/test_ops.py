@@ -55,6 +55,20 @@ MODULES = {
 }
 
 
+@pytest.mark.parametrize("backend", ["numba", "torch", "reference"])
+@pytest.mark.parametrize("surrogate", ["bpda", "soft", "identity", "none"])
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # torch's own, about rows one after the other
+def test_many_gradients_at_once_of_the_older_kind(surrogate, backend, draw):
+    x = draw(1, 1, 1, 5, 4)
+    modules = [EssentialFeatures(surrogate=surrogate, backend=backend)]
+    modules += [FixedCodebook(colors=CODES, surrogate=surrogate, backend=backend)] if surrogate != "bpda" else []
+    modules += [EssentialFeatures(backend=backend).frozen(x)] if surrogate == "bpda" else []
+    for module in modules:
+        images = x.expand(1, 3, 5, 4).contiguous() if isinstance(module, FixedCodebook) else x
+        one_by_one = torch.autograd.functional.jacobian(module, images)
+        assert torch.equal(torch.autograd.functional.jacobian(module, images, vectorize=True), one_by_one)
+
+
 @pytest.mark.parametrize("name", [*MODULES, "frozen"])
 def test_a_gradient_penalty_has_its_gradient(name, draw):
     """|Jᵀw|² for the backward's own J: its gradient at w is 2 J Jᵀ w, whoever asks, and has a derivative again."""

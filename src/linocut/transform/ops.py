@@ -119,10 +119,32 @@ def _function(run: Callable, per_image: int, keep: Callable | None, back: Callab
     return Pass.apply
 
 
+def _step(function: Callable, operator: Callable) -> Callable:
+    """The step of a backward as a function, but as an operator for many gradients at once of torch's older kind.
+
+    So they come of `torch.autograd.grad(is_grads_batched=True)`; a function cannot take them, an operator is called
+    for one after the other.
+    """
+    is_batched = getattr(torch._C._functorch, "is_legacy_batchedtensor", None)
+
+    def step(grad: Tensor, *rest: Any) -> Tensor:
+        return (operator if is_batched is not None and is_batched(grad) else function)(grad, *rest)
+
+    return step
+
+
 _EAGER: Backward = Backward(
-    _function(passes.blur_transpose, 2, passes.keep_for_step, lambda ctx, grad: _EAGER.of_blur_transpose(ctx, grad)),
-    _function(passes.blur_along, 2, passes.keep_for_step, lambda ctx, grad: _EAGER.of_blur_along(ctx, grad)),
-    _function(passes.soft_step, 4, None, passes.refuse_soft_again),
+    _step(
+        _function(
+            passes.blur_transpose, 2, passes.keep_for_step, lambda ctx, grad: _EAGER.of_blur_transpose(ctx, grad)
+        ),
+        blur_transpose_op,
+    ),
+    _step(
+        _function(passes.blur_along, 2, passes.keep_for_step, lambda ctx, grad: _EAGER.of_blur_along(ctx, grad)),
+        blur_along_op,
+    ),
+    _step(_function(passes.soft_step, 4, None, passes.refuse_soft_again), soft_step_op),
 )
 _discretize = _function(passes.discretize, 1, passes.keep_for_discretize, _EAGER.discretize)
 _repaint = _function(passes.repaint, 3, passes.keep_for_repaint, _EAGER.repaint)
