@@ -69,6 +69,27 @@ def test_many_gradients_at_once_of_the_older_kind(surrogate, backend, draw):
         assert torch.equal(torch.autograd.functional.jacobian(module, images, vectorize=True), one_by_one)
 
 
+@pytest.mark.parametrize("backend", ["numba", "torch", "reference"])
+def test_numbers_that_a_view_leaves_to_be_negated(backend, draw):
+    x = draw(1, 2)
+    negated = torch._neg_view(-x)
+    assert negated.is_neg()
+    plain = EssentialFeatures(backend=backend)
+    for module in (plain, EssentialFeatures(surrogate="soft"), FixedCodebook(colors=CODES), plain.frozen(x)):
+        assert torch.equal(module(negated), module(x))
+        found = []
+        for weight in (x, negated):
+            leaf = x.clone().requires_grad_()
+            module(leaf).backward(weight)
+            found.append(leaf.grad)
+        assert torch.equal(*found)
+    assert torch.equal(plain.frozen(negated)(x), plain(x))
+    for module in (plain, FixedCodebook(colors=CODES)):
+        for found, wanted in zip(module.explain(negated), module.explain(x), strict=True):
+            assert torch.equal(found.input, wanted.input)
+            assert torch.equal(found.output, wanted.output)
+
+
 @pytest.mark.parametrize("name", [*MODULES, "frozen"])
 def test_a_gradient_penalty_has_its_gradient(name, draw):
     """|Jᵀw|² for the backward's own J: its gradient at w is 2 J Jᵀ w, whoever asks, and has a derivative again."""

@@ -9,6 +9,7 @@ from linocut.transform import fixed, reference
 from linocut.transform.kernels.dispatch import backend as kernels
 from linocut.transform.kernels.torch_nearest import ColorTable
 from linocut.transform.kernels.torch_ops import leave
+from linocut.transform.passes import laid_out
 from linocut.transform.settings import EIGHTHS_PER_LEVEL, NO_BLUR, BlurRule, PaletteRule
 
 
@@ -38,7 +39,7 @@ class Explanation:
 
 def explain(x: torch.Tensor, blur: BlurRule, rule: PaletteRule | None, backend: str) -> list[Explanation]:
     """One explanation for each image of x (B,C,H,W)."""
-    x = x.detach().contiguous()
+    x = laid_out(x.detach())
     run = kernels(backend, x.device)
     y, level = run.blur(x, blur)
     if rule is None:
@@ -71,7 +72,7 @@ def explain_fixed(x: torch.Tensor, colors: torch.Tensor, backend: str) -> list[E
 
     A codebook of grey levels paints the channels of a colour image one by one: then there is no palette to show.
     """
-    x = x.detach().contiguous()
+    x = laid_out(x.detach())
     run = kernels(backend, x.device)
     y, level = run.blur(x, NO_BLUR)
     whole = colors.shape[1] == x.shape[1]

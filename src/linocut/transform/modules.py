@@ -17,6 +17,7 @@ from linocut.transform import explain as explaining
 from linocut.transform import ops
 from linocut.transform.fixed_module import FixedCodebook
 from linocut.transform.kernels.dispatch import backend as kernels
+from linocut.transform.passes import laid_out
 from linocut.transform.presets import preset_settings
 from linocut.transform.settings import NO_BLUR, BlurRule, PaletteRule, as_list
 from linocut.transform.shell import TransformModule, looks_at_values
@@ -87,7 +88,7 @@ class _CodebookTransform(_PixelTransform):
         if looks_at_values(self._validate, images):
             check_values(images)
         run = kernels(self._backend, images.device)
-        y, _ = run.blur(images.detach().contiguous(), self.blur_rule)
+        y, _ = run.blur(laid_out(images.detach()), self.blur_rule)
         palette, _, num_colors = run.find_palette(y, self.palette_rule)
         return FrozenPalette(self.blur_rule, palette, num_colors, backend=self._backend, validate=self._validate)
 

@@ -50,6 +50,11 @@ def palette_rule(numbers: Sequence[int]) -> PaletteRule:
     return _palette_rule_of(tuple(numbers))
 
 
+def laid_out(x: Tensor) -> Tensor:
+    """x with its own numbers in memory, row after row; a view may leave it to the reader to negate them."""
+    return x.resolve_neg().contiguous()
+
+
 def discretize(
     x: Tensor,
     kernel_sizes: Sequence[int],
@@ -64,7 +69,7 @@ def discretize(
     if check:
         check_values(x)
     run = kernels(backend, x.device)
-    y, level = run.blur(x.contiguous(), blur_rule(kernel_sizes, limits))
+    y, level = run.blur(laid_out(x), blur_rule(kernel_sizes, limits))
     if not palette:
         nothing = torch.empty((len(x), 0, x.shape[1]), dtype=torch.int16, device=x.device)
         return leave(y), y, level, nothing, torch.zeros(len(x), dtype=torch.int32, device=x.device)
@@ -85,7 +90,7 @@ def repaint(
     if check:
         check_values(x)
     run = kernels(backend, x.device)
-    y, level = run.blur(x.contiguous(), blur_rule(kernel_sizes, limits))
+    y, level = run.blur(laid_out(x), blur_rule(kernel_sizes, limits))
     return run.paint(y, palette, num_colors), level
 
 
@@ -96,7 +101,7 @@ def paint_fixed(
     if check:
         check_values(x)
     run = kernels(backend, x.device)
-    y, _ = run.blur(x.contiguous(), NO_BLUR)
+    y, _ = run.blur(laid_out(x), NO_BLUR)
     return run.paint_linf(y, colors), y
 
 
@@ -104,7 +109,7 @@ def blur_transpose(
     grad: Tensor, level: Tensor, kernel_sizes: Sequence[int], limits: Sequence[int], backend: str
 ) -> Tensor:
     """The gradient at the blur's input, its kernel choice frozen."""
-    return kernels(backend, grad.device).blur_transpose(grad.contiguous(), level, blur_rule(kernel_sizes, limits))
+    return kernels(backend, grad.device).blur_transpose(laid_out(grad), level, blur_rule(kernel_sizes, limits))
 
 
 def blur_along(
@@ -114,13 +119,13 @@ def blur_along(
 
     Only a second derivative asks for it, so every backend takes the plain one.
     """
-    return torch_ops.blur_along(direction.contiguous(), level, blur_rule(kernel_sizes, limits))
+    return torch_ops.blur_along(laid_out(direction), level, blur_rule(kernel_sizes, limits))
 
 
 def soft_step(grad: Tensor, y: Tensor, palette: Tensor, num_colors: Tensor, softness: float, backend: str) -> Tensor:
     """The gradient at the blurred pixels, had the codebook been soft."""
     run = kernels(backend, grad.device)
-    return run.through_soft_codebook(grad.contiguous(), y, palette, num_colors, softness)
+    return run.through_soft_codebook(laid_out(grad), y, palette, num_colors, softness)
 
 
 def keep_for_discretize(ctx, inputs, output):
