@@ -2,7 +2,7 @@
 
 import math
 
-from linocut.evaluation.findings.finding import FAIL, OK, WARN, Finding, met_nobody, nobody_met, points, skipped
+from linocut.evaluation.findings.finding import FAIL, OK, WARN, Finding, nobody_met, points, skipped
 from linocut.evaluation.record import Record
 
 
@@ -11,8 +11,8 @@ def black_box(record: Record, norm: str) -> Finding:
     only, tried = _missed_by_gradients(record, norm, "query")
     if not tried:
         return skipped("black-box", norm, "No black-box attack was run.")
-    if nobody_met(record, ["clean"]):
-        return met_nobody("black-box", norm)
+    if (told := nobody_met("black-box", record, norm, ["clean"])) is not None:
+        return told
     share = 100 * len(only) / tried
     return Finding(
         code="black-box",
@@ -29,8 +29,8 @@ def noise(record: Record, norm: str) -> Finding:
     only, tried = _missed_by_gradients(record, norm, "noise")
     if not tried:
         return skipped("noise", norm, "No random noise was tried.")
-    if nobody_met(record, ["clean"]):
-        return met_nobody("noise", norm)
+    if (told := nobody_met("noise", record, norm, ["clean"])) is not None:
+        return told
     return Finding(
         code="noise",
         norm=norm,

@@ -29,14 +29,11 @@ def skipped(code: str, norm: str | None, sentence: str) -> Finding:
     return Finding(code=code, norm=norm, status=NOT_APPLICABLE, sentence=sentence)
 
 
-def nobody_met(record: Record, names: Iterable[str]) -> bool:
-    """Whether these entries ran and met no example that is classified rightly, so that they say nothing."""
+def nobody_met(code: str, record: Record, norm: str, names: Iterable[str]) -> Finding | None:
+    """The finding of a check whose attacks met no example that is classified rightly; None where one did."""
     examples = {example for name in names for example in record.of.get(name, {})}
-    return bool(examples) and examples <= record.wrong()
-
-
-def met_nobody(code: str, norm: str | None) -> Finding:
-    """The finding of a check whose attacks met nobody."""
+    if not examples or not examples <= record.wrong():
+        return None
     return skipped(code, norm, "Its attacks met no example that is classified rightly.")
 
 

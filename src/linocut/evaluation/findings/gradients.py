@@ -1,16 +1,6 @@
 """Does the gradient say anything: zero-gradient, randomness, surrogate."""
 
-from linocut.evaluation.findings.finding import (
-    FAIL,
-    OK,
-    WARN,
-    Finding,
-    met_nobody,
-    nobody_met,
-    points,
-    skipped,
-    status_of_gap,
-)
+from linocut.evaluation.findings.finding import FAIL, OK, WARN, Finding, nobody_met, points, skipped, status_of_gap
 from linocut.evaluation.record import Record
 
 GRADIENT, REPEAT = "measure/gradient", "measure/repeat"
@@ -75,8 +65,8 @@ def surrogate(record: Record, norm: str) -> Finding:
             if tried
             else "The suite compares the surrogate with no other gradient.",
         )
-    if nobody_met(record, [base]):
-        return met_nobody("surrogate", norm)
+    if (told := nobody_met("surrogate", record, norm, [base])) is not None:
+        return told
     numbers, gaps, statuses = {}, {}, {OK}
     for name in rivals:
         own, rival = record.after(base, record.of[name]), record.after(name, record.of[base])
