@@ -15,8 +15,8 @@ import torch
 
 import linocut
 from linocut.errors import InputError
+from linocut.files import write_whole
 from linocut.models.devices import name_of
-from linocut.models.files import write_whole
 
 NAME = "header.json"
 Kinds = tuple[type, ...]  # what a value may be

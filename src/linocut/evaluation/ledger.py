@@ -19,7 +19,7 @@ from linocut.errors import InputError
 from linocut.evaluation import columns
 from linocut.evaluation import header as headers
 from linocut.evaluation.rows import Row, from_line, to_line
-from linocut.models.files import write_whole
+from linocut.files import write_whole
 
 ROWS, PARTS = "rows.jsonl", "parts"
 

@@ -24,7 +24,7 @@ from linocut.evaluation.pictures import Pictures, changes
 from linocut.evaluation.record import Record
 from linocut.evaluation.rows import Row
 from linocut.evaluation.verify import claims
-from linocut.models.files import write_whole
+from linocut.files import write_whole
 
 MOST_WEIGHTS = 10_000_000  # bytes that are published; of a larger network the card alone is, which has their hash
 NOTE = (

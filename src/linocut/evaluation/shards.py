@@ -19,7 +19,7 @@ from safetensors.torch import load, save
 
 from linocut.errors import InputError
 from linocut.evaluation import xz
-from linocut.models.files import write_whole
+from linocut.files import write_whole
 
 Tensors = dict[str, torch.Tensor]
 
