@@ -31,8 +31,10 @@ $(READY): pyproject.toml constraints.txt $(PINS)
 	$(PIP) -e ".[dev]"
 	@touch $@
 
+# torchvision and torchattacks ask for other builds of torch or for old pins, so they are no extras, and come alone.
 $(READY_ALL): $(READY)
 	$(PIP) -e ".[all]"
+	$(PIP) --no-deps torchvision torchattacks
 	@touch $@
 
 clean:
