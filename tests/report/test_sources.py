@@ -99,7 +99,7 @@ def test_a_damaged_figure_is_refused(copied, tmp_path):
 def test_a_folder_that_cannot_be_written(tmp_path):
     ledger = made_up(tmp_path / "x", **COUNTS)
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="choose another --out"):
+    with pytest.raises(InputError, match="choose another folder"):
         write([ledger], tmp_path / "file")
 
 
