@@ -25,9 +25,10 @@ def beside(path: Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield unfinished
-        _flush(unfinished)
+        _flush(unfinished, os.O_RDWR)
         os.replace(unfinished, path)
-        _flush(path.parent)
+        with contextlib.suppress(OSError):  # the file is there; not every system flushes folders
+            _flush(path.parent, os.O_RDONLY)
     finally:
         with contextlib.suppress(OSError):
             unfinished.unlink()
@@ -64,8 +65,8 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+def _flush(path: Path, mode: int) -> None:
+    handle = os.open(path, mode)
     try:
         os.fsync(handle)
     finally:

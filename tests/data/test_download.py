@@ -210,15 +210,21 @@ def test_an_archive_that_was_unpacked_is_not_fetched_again_while_its_files_are_t
     def shorten():
         placed[1].write_bytes(b"da")
 
+    def damage():
+        placed[1].write_bytes(b"dat!")
+
     def change_the_mark():
         (mark,) = tmp_path.glob(".*.unpacked")
         mark.write_text(mark.read_text().replace("sha256 ", "sha256 0"))
 
-    for times, harm in enumerate((lose, shorten, change_the_mark), start=2):
+    for times, harm in enumerate((lose, shorten, damage, change_the_mark), start=2):
         harm()
         assert download(mine, tmp_path) == placed
         assert [path for path, _ in server.asked].count("/set.tgz") == times
         assert placed[1].read_bytes() == b"data"
+    (tmp_path / "set.tgz").write_bytes(packed)  # as after a kill between the mark and the removal
+    download(mine, tmp_path)
+    assert not (tmp_path / "set.tgz").exists()
 
 
 def test_an_archive_is_kept_until_all_are_there(tmp_path, server, remote):

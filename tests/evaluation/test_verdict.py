@@ -385,7 +385,7 @@ def test_a_kept_image_speaks_against_rows_that_deny_it(tmp_path):
 def test_a_model_that_guesses_is_said_to(tmp_path):
     verdict = run(tmp_path, labels=1 - LABELS)
     assert verdict.clean.count == 0
-    assert "no better than chance (1 in 2)" in repr(verdict)
+    assert "not shown to be better than chance (1 in 2) on 40 images" in repr(verdict)
     assert verdict.failed == []
     assert {finding.status for finding in verdict.findings if finding.code == "black-box"} <= {"not applicable"}
     assert "chance" not in repr(run(tmp_path / "right"))
@@ -399,7 +399,14 @@ def test_finds_that_a_detector_rejected_are_counted(tmp_path):
 
     verdict = run(tmp_path, model=Detector())
     assert verdict.worst("linf").count < 40
-    assert re.search(r"L-inf: \d+ of the \d+ images that fell were given a class", repr(verdict))
+    assert re.search(r"L-inf: \d+ of the \d+ images that fell were given class 2, which no label has", repr(verdict))
+
+
+def test_classes_that_no_label_has_are_no_rejection_where_there_are_several(tmp_path):
+    def model(images):
+        return torch.cat([MODEL(images), MODEL(images) - 0.05], dim=1)
+
+    assert "which no label has" not in repr(run(tmp_path, model=model))
 
 
 class Views(nn.Module):
@@ -413,7 +420,29 @@ class Views(nn.Module):
         return self.last(self.conv(images).view(-1, 4 * 16))
 
 
-@pytest.mark.parametrize("made", [Views, lambda: lambda x: Linear(direction())(x.view(-1, 3, 6, 6)[:, :1])])
+class ViewedBackwards(nn.Module):
+    """Takes a view in its backward alone."""
+
+    class Straight(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, images):
+            return images.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient.view(len(gradient), -1).view_as(gradient)
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.last = nn.Conv2d(3, 4, 3), nn.Linear(4 * 16, 2)
+
+    def forward(self, images):
+        return self.last(self.conv(self.Straight.apply(images)).flatten(1))
+
+
+@pytest.mark.parametrize(
+    "made", [Views, ViewedBackwards, lambda: lambda x: Linear(direction())(x.view(-1, 3, 6, 6)[:, :1])]
+)
 def test_views_of_colour_features_are_judged(tmp_path, made):
     torch.manual_seed(0)
     model = made()

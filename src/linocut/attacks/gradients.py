@@ -4,9 +4,10 @@ On a CPU the batch goes through the model in pieces that fit its caches, channel
 the last bits, two to four times as fast for small networks. On a GPU it goes whole, as it lies.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from functools import partial
+from typing import NamedTuple, Protocol, TypeVar
 from weakref import WeakSet
 
 import torch
@@ -16,6 +17,7 @@ from linocut.attacks.losses import Loss
 from linocut.attacks.pursuit import Pursuit
 
 _PIXELS_A_PIECE = 2**16
+Answer = TypeVar("Answer")
 # Models that were seen to fail on images laid out channels last; each is asked once a process.
 _WANT_PLAIN_LAYOUT: "WeakSet[Model]" = WeakSet()
 
@@ -54,26 +56,27 @@ def in_full(logits: torch.Tensor) -> torch.Tensor:
     return logits if logits.dtype == torch.float64 else logits.float()
 
 
-def _asked(model: Model, piece: torch.Tensor) -> torch.Tensor:
-    """The model's logits for a piece; one that takes views of its features (`x.view`) gets it in the plain layout."""
+def _in_its_layout(model: Model, piece: torch.Tensor, ask: Callable[[torch.Tensor], Answer]) -> Answer:
+    """What is asked of the model; one that takes views of its features (`x.view`) gets the plain layout."""
     plain = False
     with suppress(TypeError):  # what cannot be remembered is tried each time
         plain = model in _WANT_PLAIN_LAYOUT
     if not plain:
         try:
-            return in_full(model(piece))
+            return ask(piece)
         except RuntimeError as reason:
             if piece.is_contiguous() or "view size is not compatible" not in str(reason):
                 raise
         with suppress(TypeError):
             _WANT_PLAIN_LAYOUT.add(model)
-    return in_full(model(piece.contiguous()))
+    return ask(piece.contiguous())
 
 
 def logits_of(model: Model, points: torch.Tensor) -> torch.Tensor:
     """The logits at these points, (B, classes), without a gradient."""
     with torch.no_grad():
-        return torch.cat([_asked(model, piece) for _, piece in _pieces(points, whole=False)])
+        pieces = [piece for _, piece in _pieces(points, whole=False)]
+        return torch.cat([_in_its_layout(model, piece, lambda x: in_full(model(x))) for piece in pieces])
 
 
 def look(model: Model, points: torch.Tensor, labels: torch.Tensor, loss: Loss) -> tuple[torch.Tensor, torch.Tensor]:
@@ -92,16 +95,25 @@ def read(model: Model, points: torch.Tensor, labels: torch.Tensor, loss: Loss, *
     gradient = torch.empty_like(points)
     values, predictions = [], []
     for rows, piece in _pieces(points, whole):
-        with torch.enable_grad():
-            leaf = piece.requires_grad_()
-            logits = _asked(model, leaf)
-            value = loss(logits, labels[rows])
-            # A model that cuts the graph is as flat as one whose gradient is zero.
-            found = torch.autograd.grad(value.sum(), leaf, allow_unused=True)[0] if value.requires_grad else None
-        gradient[rows] = 0 if found is None else found
-        values.append(value.detach().float())
-        predictions.append(logits.detach().argmax(dim=1))
+        ask = partial(_climbed, model, labels=labels[rows], loss=loss)
+        value, prediction, gradient[rows] = _in_its_layout(model, piece, ask)
+        values.append(value)
+        predictions.append(prediction)
     return Reading(torch.cat(values), torch.cat(predictions), gradient.nan_to_num_(0.0))
+
+
+def _climbed(
+    model: Model, piece: torch.Tensor, *, labels: torch.Tensor, loss: Loss
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Loss, prediction and gradient of one piece."""
+    with torch.enable_grad():
+        leaf = piece.detach().requires_grad_()
+        logits = in_full(model(leaf))
+        value = loss(logits, labels)
+        # A model that cuts the graph is as flat as one whose gradient is zero.
+        found = torch.autograd.grad(value.sum(), leaf, allow_unused=True)[0] if value.requires_grad else None
+    gradient = torch.zeros_like(piece) if found is None else found
+    return value.detach().float(), logits.detach().argmax(dim=1), gradient
 
 
 class Direct:

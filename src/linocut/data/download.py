@@ -5,6 +5,7 @@ import http.client
 import os
 import urllib.error
 import urllib.request
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
@@ -39,27 +40,32 @@ def download(entry: Entry, root: Path, progress: Progress | None = None) -> list
         else:
             placed.append(fetched[remote])
     # Only now: had a later file failed, the earlier ones would have to be fetched again.
-    for remote, got in fetched.items():
+    for remote in entry.files:
         if remote.unpack:
-            got.unlink()
+            (root / remote.folder / remote.file_name).unlink(missing_ok=True)
     return placed
 
 
 def unpacked(remote: RemoteFile, root: Path) -> list[Path]:
-    """The files that this very archive put under root; none if one of them is missing or of another size."""
+    """The files that this very archive put under root; none if one of them is missing or changed."""
     try:
         first, *lines = _marker(remote, root).read_text(encoding="utf-8").rstrip("\n").split("\n")
-        sizes = {root / remote.folder / name: int(size) for size, name in (line.split(" ", 1) for line in lines)}
-        whole = first == _published(remote) and all(path.stat().st_size == size for path, size in sizes.items())
+        held = {root / remote.folder / name: told for told, name in (line.split(" ", 1) for line in lines)}
+        whole = first == _published(remote) and all(_checksum(path) == told for path, told in held.items())
     except (OSError, ValueError):
         return []
-    return list(sizes) if whole else []
+    return list(held) if whole else []
 
 
 def _mark(remote: RemoteFile, root: Path, files: list[Path]) -> None:
     """Note beside the unpacked files which archive they came from: it is removed, and would be fetched again."""
-    lines = [f"{path.stat().st_size} {path.relative_to(root / remote.folder).as_posix()}" for path in files]
+    lines = [f"{_checksum(path)} {path.relative_to(root / remote.folder).as_posix()}" for path in files]
     write_whole(_marker(remote, root), "\n".join([_published(remote), *lines, ""]).encode())
+
+
+def _checksum(path: Path) -> str:
+    """The file's CRC-32: the archive was checked by its hash, and this tells damage on the disk."""
+    return f"{zlib.crc32(path.read_bytes()):08x}"
 
 
 def _marker(remote: RemoteFile, root: Path) -> Path:

@@ -28,6 +28,7 @@ OF_ENTRY: dict[str, Kinds] = {
     "limit": (int, type(None)),
     "config": (str,),
 }
+COUNTS = ("size", "n", "batch_size", "draws", "dimensions")  # at least 1, where they are there
 IN_MEMORY = " in memory"  # how the name of a model ends that was handed over in Python and lies at no place
 
 
@@ -118,10 +119,15 @@ def read(folder: Path) -> dict[str, Any]:
     return held
 
 
+def _is_count(number: Any) -> bool:
+    return isinstance(number, int) and number >= 1
+
+
 def require_sound(header: dict[str, Any], folder: Path, kinds: Mapping[str, Kinds]) -> None:
     """Nothing, or an error that names a setting that is not of its kind, or radii or an entry that cannot be used."""
     settings = header["settings"]
     wrong = [f"settings have no sound {name}" for name in kinds if not isinstance(settings.get(name, ...), kinds[name])]
+    wrong += [f"settings have no sound {name}" for name in COUNTS if not _is_count(settings.get(name, 1))]
     radii = settings.get("radii")
     if not isinstance(radii, dict) or not radii or not all(map(_is_radius, radii, radii.values())):
         wrong.append("settings have no sound radii")

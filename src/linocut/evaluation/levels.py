@@ -74,7 +74,7 @@ def _lead(model: Model, images: torch.Tensor, labels: torch.Tensor) -> tuple[tor
     logits = in_full(model(images))
     own = logits.gather(1, labels[:, None])[:, 0]
     lead = logits.scatter(1, labels[:, None], -torch.inf).amax(dim=1) - own
-    return lead, (logits.argmax(dim=1) != labels) & logits.amax(dim=1).isfinite()
+    return lead.float(), (logits.argmax(dim=1) != labels) & logits.amax(dim=1).isfinite()
 
 
 @contextmanager

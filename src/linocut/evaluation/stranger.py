@@ -84,7 +84,7 @@ def refuses_gradient(model: Model, images: torch.Tensor) -> bool:
 
 
 def _asks_for_no_gradient(reason: RuntimeError) -> bool:
-    return "on Tensor that requires grad" in str(reason)  # numpy(); not "leaf Variable ...", of work in place
+    return "requires grad" in str(reason) and "in-place operation" not in str(reason)
 
 
 class _Straight(torch.autograd.Function):

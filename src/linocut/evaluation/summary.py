@@ -53,17 +53,20 @@ def notes(record: Record) -> list[str]:
     classes, told = len(record.settings.get("classes", ())), []
     if classes and record.clean.n >= ENOUGH and record.clean.interval[0] <= 100 / classes:
         told.append(
-            f"Clean accuracy is no better than chance (1 in {classes}): are the labels in the model's order, and does "
-            "it take images in [0,1]?"
+            f"Clean accuracy is not shown to be better than chance (1 in {classes}) on {record.clean.n} images: are "
+            "the labels in the model's order, and does it take images in [0,1]?"
         )
+    answers = record.made_with.get("answers") or [[]]
+    if len(answers[0]) != classes + 1:  # only then may the last class mean "rejected"
+        return told
     for norm in record.norms:
         rows = [row for name in record.counting(norm) for row in record.of[name].values() if row.broken]
         taken = {row.example for row in rows if row.prediction < classes}
         rejected = {row.example for row in rows} - taken
-        if classes and rejected:
+        if rejected:
             told.append(
-                f"{_NORMS[norm]}: {len(rejected)} of the {len(taken | rejected)} images that fell were given a class "
-                "that the data do not have. If that is a detector's rejection, they are not the attacker's success."
+                f"{_NORMS[norm]}: {len(rejected)} of the {len(taken | rejected)} images that fell were given class "
+                f"{classes}, which no label has. If it means 'rejected', they are no success of the attacker."
             )
     return told
 

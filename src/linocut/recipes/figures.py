@@ -58,5 +58,5 @@ def save_figure(figure: Any, path: Path) -> None:
     from matplotlib import rc_context
 
     alike = rc_context({"svg.fonttype": "none", "svg.hashsalt": "linocut", "pdf.fonttype": 42})
-    with whole_file(path) as unfinished, alike:
+    with whole_file(path.resolve()) as unfinished, alike:
         figure.savefig(unfinished, format=kind, metadata=_UNDATED[kind])

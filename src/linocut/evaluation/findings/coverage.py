@@ -54,6 +54,8 @@ def transfer(record: Record, norm: str) -> Finding:
             advice=("Take the suite strong" if named else "Name the undefended twin (--twin)")
             + ": its images often pass a defence that masks gradients.",
         )
+    if (told := nobody_met("transfer", record, norm, ["clean"])) is not None:
+        return told
     others = [name for name in record.counting(norm) if record.entries[name]["kind"] != "transfer"]
     only = record.broken_by(names) - record.broken_by(others) - record.wrong()
     n = len(record.of["clean"])
@@ -107,6 +109,8 @@ def containment(record: Record) -> Finding:
 
 def silent(record: Record, norm: str) -> Finding:
     """Examples that stand although an attack or its quick copy took a point of theirs for misclassified; any fails."""
+    if (told := nobody_met("silent", record, norm, ["clean"])) is not None:
+        return told
     names = record.counting(norm)
     seen = {row.example for name in names for row in record.of[name].values() if row.silent} - record.wrong()
     lost = seen - record.broken_by(names)

@@ -116,9 +116,9 @@ class Calibration:
                 return Times(few=probe, count=few, whole=reckoned, timed=False)
         whole = make(size)
         times = [self._clock(whole)]
-        while sum(times) < ENOUGH and len(times) <= REPEATS:
+        while len(times) < 2 or (sum(times) < ENOUGH and len(times) <= REPEATS):
             times.append(self._clock(whole))
-        typical = statistics.median(times[1:] or times)  # the first turn may have filled caches
+        typical = statistics.median(times[1:])  # the first turn fills caches, and chooses kernels
         return Times(few=min(probe, self._clock(small)), count=few, whole=typical, timed=True)
 
     def _some(self, images: Images, n: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -181,8 +181,8 @@ def share(name: str, units: int, work: Callable[[int, int], None]) -> None:
         for f in range(first, units, step):
             try:
                 handed_out.append(pool.submit(work, f, min(f + step, units)))
-            except RuntimeError:
-                if threading.main_thread().is_alive():
+            except RuntimeError as reason:
+                if "cannot schedule new futures" not in str(reason):
                     raise
                 work(f, min(f + step, units))  # the program is ending but for this thread: no pool takes work any more
         for future in handed_out:
