@@ -1,7 +1,8 @@
 """The decisions behind the transform, one changed at a time, in networks that were trained through each change.
 
-    linocut train --recipe fast-fashion-mnist/acab-retrained@order=bins --device cpu --root DATA --out OUT/order=bins
-    python benchmarks/decisions_in_training.py OUT docs/results/fashion-mnist/acab-retrained --root DATA
+    linocut train --recipe fast-fashion-mnist/acab-retrained@order=bins --set precision=bfloat16 --set compile=false \\
+        --set half_weights=true --device cpu --root DATA --out OUT/order=bins
+    python benchmarks/decisions_in_training.py OUT --root DATA --ledgers LEDGERS
 
 Every folder of OUT, and any other that is named, is a training; `as-specified` is the one that the others are compared
 with. Each is judged in L-infinity on the same first images: the published PGD, then what climbs of the margin loss
