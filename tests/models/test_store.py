@@ -268,7 +268,7 @@ def test_saving_again_replaces_the_pair_and_leaves_nothing_behind(folder, defend
 
 KILLED = """
 import os, pathlib, signal, sys, torch
-from linocut.models import Architecture, Card, Defended, build, save, files
+from linocut.models import Architecture, Card, Defended, build, save
 folder, stage = sys.argv[1], int(sys.argv[2])
 steps = {"number": 0}
 def dying(call):
