@@ -5,6 +5,7 @@ import hashlib
 import torch
 from torch import nn
 
+import linocut
 from linocut.attacks.pgd import PGD
 from linocut.attacks.threat import ThreatModel
 from linocut.data.dataset import Images
@@ -68,3 +69,12 @@ SMALL_PLAN = [
     line(PGD(name="pgd-margin", num_steps=5, loss="margin", any_iterate=True), L2),
 ]
 RADII = {"linf": LINF.eps, "l2": L2.eps}
+GIVEN = pictures(40)
+IMAGES, LABELS = GIVEN.unit(), GIVEN.labels
+MODEL = Linear(direction())
+
+
+def verdict_of(out, model=MODEL, images=IMAGES, labels=LABELS, **more):
+    """The verdict from Python on these pictures, with few attacks unless told otherwise."""
+    asked = {"eps": 0.02, "norm": "linf", "suite": "apgd-ce", "progress": False} | more
+    return linocut.evaluate(model, images, labels, out=out, **asked)

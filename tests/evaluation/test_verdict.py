@@ -2,38 +2,25 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from evaluation_cases import Linear, direction, pictures
+from evaluation_cases import GIVEN, IMAGES, LABELS, MODEL, direction, verdict_of
 from torch import nn
 
 import linocut
 from linocut.attacks import PGD, ThreatModel
-from linocut.attacks.attack import Result
 from linocut.errors import InputError
-from linocut.evaluation.pictures import Pictures
 from linocut.evaluation.record import Record
-from linocut.evaluation.rows import to_line
 from linocut.evaluation.stranger import returned_by
 from linocut.evaluation.verify import replay
-
-GIVEN = pictures(40)
-IMAGES, LABELS = GIVEN.unit(), GIVEN.labels
-MODEL = Linear(direction())
-
-
-def run(out, model=MODEL, images=IMAGES, labels=LABELS, **more):
-    asked = {"eps": 0.02, "norm": "linf", "suite": "apgd-ce", "progress": False} | more
-    return linocut.evaluate(model, images, labels, out=out, **asked)
 
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("verdict"), norm="both")
+    return verdict_of(tmp_path_factory.mktemp("verdict"), norm="both")
 
 
 def test_the_worst_case_is_the_closed_form(both):
@@ -58,7 +45,7 @@ def test_the_images_are_those_that_broke_it(both):
 
 
 def test_nothing_broken_is_no_image(tmp_path):
-    which, images = run(tmp_path, eps=1e-6).adversarial("linf")
+    which, images = verdict_of(tmp_path, eps=1e-6).adversarial("linf")
     assert len(which) == len(images) == 0
 
 
@@ -73,7 +60,7 @@ def test_it_is_shown_as_a_table(both):
 
 def test_another_norm_is_refused(tmp_path):
     with pytest.raises(InputError, match="'l2' was not judged: linf were"):
-        run(tmp_path).worst("l2")
+        verdict_of(tmp_path).worst("l2")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +76,7 @@ def test_another_norm_is_refused(tmp_path):
     ids=["uint8", "uint8 array", "float64", "float16", "array", "with a gradient"],
 )
 def test_any_form_of_the_same_images_gives_the_same_rows(both, tmp_path, images):
-    again = run(tmp_path, images=images, labels=LABELS.tolist(), norm="both")
+    again = verdict_of(tmp_path, images=images, labels=LABELS.tolist(), norm="both")
     assert [row.prediction for row in again.record.rows] == [row.prediction for row in both.record.rows]
     assert again.record.settings["data_hash"] == both.record.settings["data_hash"]
 
@@ -118,7 +105,7 @@ def test_any_form_of_the_same_images_gives_the_same_rows(both, tmp_path, images)
 )
 def test_what_is_no_batch_of_images_is_refused_with_a_guess(tmp_path, images, labels, told):
     with pytest.raises(InputError, match=told):
-        run(tmp_path / "out", images=images, labels=labels)
+        verdict_of(tmp_path / "out", images=images, labels=labels)
     assert not (tmp_path / "out").exists()
 
 
@@ -139,13 +126,13 @@ def test_what_is_no_batch_of_images_is_refused_with_a_guess(tmp_path, images, la
 )
 def test_other_mistakes_are_told(tmp_path, more, told):
     with pytest.raises(InputError, match=told):
-        run(tmp_path / "out", **more)
+        verdict_of(tmp_path / "out", **more)
 
 
 def test_a_module_is_left_as_it_was(tmp_path):
     model = nn.Sequential(nn.Flatten(), nn.Dropout(), nn.Linear(36, 2)).train()
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    verdict = run(tmp_path, model)
+    verdict = verdict_of(tmp_path, model)
     assert all(module.training for module in model.modules())
     assert all(weight.requires_grad for weight in model.parameters())
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
@@ -155,7 +142,7 @@ def test_a_module_is_left_as_it_was(tmp_path):
 
 def test_own_attacks_run_on_what_is_left(tmp_path):
     longer = PGD(name="mine", num_steps=5, any_iterate=True)
-    verdict = run(tmp_path, suite=[longer], attack="pgd-ce-1")
+    verdict = verdict_of(tmp_path, suite=[longer], attack="pgd-ce-1")
     assert {"linf/mine", "linf/pgd-ce-1"} <= verdict.record.entries.keys()
     assert verdict.record.settings["suite"] == "mine"
 
@@ -165,17 +152,17 @@ def few_levels(images):
 
 
 def test_a_preprocessing_in_numpy_is_passed_straight_through(tmp_path):
-    verdict = run(tmp_path, preprocess=few_levels, twin=MODEL, eps=0.1, suite="fast")
+    verdict = verdict_of(tmp_path, preprocess=few_levels, twin=MODEL, eps=0.1, suite="fast")
     assert verdict.worst("linf").count < verdict.clean.count
     assert verdict.record.settings["preprocess"].endswith("test_verdict:few_levels")
     assert not any(finding.code == "transfer" and "skipped" in finding.sentence for finding in verdict.findings)
 
 
 def test_the_same_call_goes_on_and_another_is_refused(both):
-    again = run(both.folder, norm="both")
+    again = verdict_of(both.folder, norm="both")
     assert list(again.record.rows) == list(both.record.rows)
     with pytest.raises(InputError, match="was made with"):
-        run(both.folder, norm="both", seed=1)
+        verdict_of(both.folder, norm="both", seed=1)
 
 
 def test_the_ledger_is_one_like_any_other(both):
@@ -186,11 +173,11 @@ def test_the_ledger_is_one_like_any_other(both):
 
 def test_labels_may_leave_classes_out(tmp_path):
     chosen = LABELS == 0
-    assert run(tmp_path, images=IMAGES[chosen], labels=np.asarray(LABELS[chosen])).clean.n == int(chosen.sum())
+    assert verdict_of(tmp_path, images=IMAGES[chosen], labels=np.asarray(LABELS[chosen])).clean.n == int(chosen.sum())
 
 
 def test_a_function_is_judged_where_the_images_lie(tmp_path):
-    assert run(tmp_path, lambda images: MODEL(images)).device == IMAGES.device
+    assert verdict_of(tmp_path, lambda images: MODEL(images)).device == IMAGES.device
 
 
 def examples_of_the_page():
@@ -213,11 +200,13 @@ def test_the_defence_of_the_page_can_be_judged(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     model = returned_by("mydefence:my_model")
-    assert run(tmp_path / "out", model, torch.rand(8, 1, 8, 8).mul(255).round() / 255, torch.arange(8)).clean.n == 8
+    assert (
+        verdict_of(tmp_path / "out", model, torch.rand(8, 1, 8, 8).mul(255).round() / 255, torch.arange(8)).clean.n == 8
+    )
 
 
 def test_numbers_of_any_kind_will_do(both, tmp_path):
-    few = run(tmp_path, eps=torch.tensor(0.02), n=np.int64(7), labels=LABELS.to(torch.uint16), norm="both")
+    few = verdict_of(tmp_path, eps=torch.tensor(0.02), n=np.int64(7), labels=LABELS.to(torch.uint16), norm="both")
     assert few.clean.n == 7
     which, images = few.adversarial("l2")
     assert 0 < len(which) <= 7
@@ -227,15 +216,15 @@ def test_numbers_of_any_kind_will_do(both, tmp_path):
 def test_arrays_that_are_read_only_or_run_backwards_will_do(both, tmp_path):
     frozen = IMAGES.numpy().copy()
     frozen.setflags(write=False)
-    assert run(tmp_path / "a", images=frozen, norm="both").worst("l2").count == both.worst("l2").count
-    mirrored = run(tmp_path / "b", images=IMAGES.numpy()[:, :, ::-1, ::-1], model=lambda x: MODEL(x.flip(2, 3)))
+    assert verdict_of(tmp_path / "a", images=frozen, norm="both").worst("l2").count == both.worst("l2").count
+    mirrored = verdict_of(tmp_path / "b", images=IMAGES.numpy()[:, :, ::-1, ::-1], model=lambda x: MODEL(x.flip(2, 3)))
     assert mirrored.worst("linf").count == both.worst("linf").count
 
 
 @pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad])
 def test_it_sees_gradients_whatever_it_is_called_in(both, tmp_path, mode):
     with mode():
-        verdict = run(tmp_path, images=IMAGES.clone(), norm="both")
+        verdict = verdict_of(tmp_path, images=IMAGES.clone(), norm="both")
     assert verdict.worst("l2").count == both.worst("l2").count
     assert "zero-gradient" not in verdict.failed
 
@@ -251,212 +240,14 @@ class RandomBeyond(nn.Module):
 def test_a_random_model_verifies_by_its_expectation(tmp_path):
     brightest = int(IMAGES.flatten(1).amax(dim=1).argmax())
     order = [brightest, *(i for i in range(40) if i != brightest)]
-    verdict = run(tmp_path, RandomBeyond(), images=IMAGES[order], labels=LABELS[order], n=10)
+    verdict = verdict_of(tmp_path, RandomBeyond(), images=IMAGES[order], labels=LABELS[order], n=10)
     assert verdict.record.settings["draws"] == 20
-    assert verdict.verify().failures == []
-
-
-class Unsure(nn.Module):
-    """Random, with statistics of batches that a forward in training mode would move."""
-
-    def __init__(self):
-        super().__init__()
-        self.norm, self.linear = nn.BatchNorm2d(1), Linear(direction())
-
-    def forward(self, images):
-        return self.linear(self.norm(images + 0.05 * torch.randn_like(images)))
-
-
-class Numpys(nn.Module):
-    """Takes no gradient, and is another model in training mode."""
-
-    def __init__(self):
-        super().__init__()
-        self.drop, self.linear = nn.Dropout(0.5), Linear(direction())
-
-    def forward(self, images):
-        return self.linear(self.drop(torch.from_numpy(images.numpy())))
-
-
-@pytest.mark.parametrize("model", [Unsure, Numpys])
-def test_a_new_module_verifies_and_stays_as_it_was(tmp_path, model):
-    made = model()
-    verdict = run(tmp_path, model=made, suite="fast")
-    found = verdict.verify()
-    assert found.failures == []
-    assert found.confirmed == found.claims > 40
-    assert made.training
-    assert model is Numpys or made.norm.num_batches_tracked == 0
-
-
-def test_images_that_a_second_look_saves_are_not_given(tmp_path):
-    verdict = run(tmp_path, model=Unsure(), suite="fast")
-    which, _ = verdict.adversarial("linf")
-    pictures, names = Pictures.of(tmp_path), verdict.record.counting("linf")
-    shards = [pictures.adversarial(name, batch) for name in names for batch in pictures.batches(name)]
-    broken = verdict.record.broken_by(names)
-    assert set(which.tolist()) == broken
-    assert {example for shard in shards for example in shard["example"].tolist()} > broken
-
-
-def in_place(images, labels):
-    images += 0.1
-    images.clamp_(0, 1)
-    return images
-
-
-def other_labels(images, labels):
-    labels += 1
-    return images
-
-
-class Own:
-    """An attack of one's own, whose result is what `does` makes of copies or of what it is given."""
-
-    name = "own"
-
-    def __init__(self, does):
-        self.does = does
-
-    def run(self, model, images, labels, threat, dice, starts=None):
-        moved = self.does(images, labels)
-        nothing = torch.zeros(len(images))
-        count, no = nothing.int(), nothing.bool()
-        kept = moved if isinstance(moved, torch.Tensor) else images
-        made = Result(kept, no, labels, nothing, nothing, nothing, count, count, None, no)
-        return made if isinstance(moved, torch.Tensor) else moved
-
-
-@pytest.mark.parametrize(
-    ("does", "told"),
-    [
-        (in_place, "outside its ball"),
-        (lambda images, labels: (images, labels), "own returned a tuple"),
-        (lambda images, labels: images.double(), "own returned images .*float64, wanted .*float32"),
-        (lambda images, labels: images[:3], r"own returned images \(3, "),
-        (lambda images, labels: images * torch.nan, "hold NaN"),
-    ],
-)
-def test_an_own_attack_that_cheats_or_errs_is_told(tmp_path, does, told):
-    with pytest.raises(InputError, match=told):
-        run(tmp_path, suite=[Own(does)])
-
-
-def test_an_own_attack_moves_no_labels(tmp_path):
-    assert run(tmp_path, suite=[Own(other_labels)], eps=1e-4).worst("linf").count == 40
-
-
-class Tiring(nn.Module):
-    """Another model after some calls."""
-
-    def __init__(self):
-        super().__init__()
-        self.calls = 0
-
-    def forward(self, images):
-        self.calls += 1
-        return MODEL(images) if self.calls < 60 else -MODEL(images)
-
-
-def test_a_model_that_changes_meanwhile_is_told(tmp_path):
-    with pytest.raises(InputError, match="keeps something between calls"):
-        run(tmp_path, model=Tiring(), suite="fast")
-
-
-def test_rows_without_their_header_are_nobodys(tmp_path):
-    run(tmp_path)
-    (tmp_path / "header.json").unlink()
-    with pytest.raises(InputError, match=r"holds rows\.jsonl of a ledger whose header\.json is gone"):
-        run(tmp_path, model=Linear(-direction()))
-
-
-def test_a_kept_image_speaks_against_rows_that_deny_it(tmp_path):
-    verdict = run(tmp_path)
-    assert verdict.worst("linf").count < 40
-    rows = [
-        replace(row, broken=False, prediction=row.label, image=None) if row.broken else row
-        for row in verdict.record.rows
-    ]
-    (tmp_path / "rows.jsonl").write_text("".join(map(to_line, rows)))
-    denied = [told for told in verdict.verify().failures if "its row denies it" in told]
-    assert len(denied) == 40 - verdict.worst("linf").count
-
-
-def test_a_model_that_guesses_is_said_to(tmp_path):
-    verdict = run(tmp_path, labels=1 - LABELS)
-    assert verdict.clean.count == 0
-    assert "not shown to be better than chance (1 in 2) on 40 images" in repr(verdict)
-    assert verdict.failed == []
-    assert {finding.status for finding in verdict.findings if finding.code == "black-box"} <= {"not applicable"}
-    assert "chance" not in repr(run(tmp_path / "right"))
-
-
-def test_finds_that_a_detector_rejected_are_counted(tmp_path):
-    class Detector(nn.Module):
-        def forward(self, images):
-            moved = (images * 255 - (images * 255).round()).abs().amax(dim=(1, 2, 3))
-            return torch.cat([MODEL(images), 100 * (moved[:, None] - 0.01)], dim=1)
-
-    verdict = run(tmp_path, model=Detector())
-    assert verdict.worst("linf").count < 40
-    assert re.search(r"L-inf: \d+ of the \d+ images that fell were given class 2, which no label has", repr(verdict))
-
-
-def test_classes_that_no_label_has_are_no_rejection_where_there_are_several(tmp_path):
-    def model(images):
-        return torch.cat([MODEL(images), MODEL(images) - 0.05], dim=1)
-
-    assert "which no label has" not in repr(run(tmp_path, model=model))
-
-
-class Views(nn.Module):
-    """Takes views of what its convolution gives, as the networks of many tutorials do."""
-
-    def __init__(self):
-        super().__init__()
-        self.conv, self.last = nn.Conv2d(3, 4, 3), nn.Linear(4 * 16, 2)
-
-    def forward(self, images):
-        return self.last(self.conv(images).view(-1, 4 * 16))
-
-
-class ViewedBackwards(nn.Module):
-    """Takes a view in its backward alone."""
-
-    class Straight(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, images):
-            return images.clone()
-
-        @staticmethod
-        def backward(ctx, gradient):
-            return gradient.view(len(gradient), -1).view_as(gradient)
-
-    def __init__(self):
-        super().__init__()
-        self.conv, self.last = nn.Conv2d(3, 4, 3), nn.Linear(4 * 16, 2)
-
-    def forward(self, images):
-        return self.last(self.conv(self.Straight.apply(images)).flatten(1))
-
-
-@pytest.mark.parametrize(
-    "made", [Views, ViewedBackwards, lambda: lambda x: Linear(direction())(x.view(-1, 3, 6, 6)[:, :1])]
-)
-def test_views_of_colour_features_are_judged(tmp_path, made):
-    torch.manual_seed(0)
-    model = made()
-    images = torch.randint(0, 256, (30, 3, 6, 6), dtype=torch.uint8)
-    with torch.no_grad():
-        labels = model(images / 255).argmax(dim=1)
-    verdict = run(tmp_path, model=model, images=images, labels=labels)
-    assert verdict.clean.count == 30
     assert verdict.verify().failures == []
 
 
 def test_a_preprocessing_in_training_mode_is_left_as_it_was(tmp_path):
     front = nn.Sequential(nn.BatchNorm2d(1), nn.Hardtanh(0, 1)).train()
-    run(tmp_path, preprocess=front)
+    verdict_of(tmp_path, preprocess=front)
     assert front.training
     assert int(front[0].num_batches_tracked) == 0
 
@@ -467,19 +258,19 @@ def test_a_refused_growth_leaves_the_ledger_as_it_was(tmp_path):
     def model(images):
         return MODEL(images) * factor[0]
 
-    run(tmp_path, model)
+    verdict_of(tmp_path, model)
     before = (tmp_path / "header.json").read_bytes()
     factor[0] = 1e-3
     with pytest.raises(InputError, match="gave other logits"):
-        run(tmp_path, model, attack="pgd-ce-1")
+        verdict_of(tmp_path, model, attack="pgd-ce-1")
     assert (tmp_path / "header.json").read_bytes() == before
     factor[0] = 1.0
-    assert "linf/pgd-ce-1" in run(tmp_path, model, attack="pgd-ce-1").record.entries
+    assert "linf/pgd-ce-1" in verdict_of(tmp_path, model, attack="pgd-ce-1").record.entries
 
 
 def test_a_preprocessing_is_named_only_if_it_can_be_found(tmp_path):
-    assert run(tmp_path / "a", preprocess=few_levels).record.settings["preprocess"].endswith(":few_levels")
-    verdict = run(tmp_path / "b", preprocess=lambda images: few_levels(images))
+    assert verdict_of(tmp_path / "a", preprocess=few_levels).record.settings["preprocess"].endswith(":few_levels")
+    verdict = verdict_of(tmp_path / "b", preprocess=lambda images: few_levels(images))
     assert verdict.record.settings["preprocess"].endswith("<lambda> in memory")
     assert verdict.verify().failures == []
     with pytest.raises(InputError, match=r"use verdict.verify\(\) in Python"):
